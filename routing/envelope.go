@@ -1,5 +1,7 @@
 package routing
 
+import "strconv"
+
 // Span is a byte range of a message; the zero Span is "absent".
 type Span struct{ Start, End int }
 
@@ -11,7 +13,8 @@ func (s Span) Present() bool { return s.End > s.Start }
 
 // Envelope is what routing reads of one message: its top-level members, and of
 // a command's params the three members that name something of somebody's.
-// Byte slices alias the scanned text unless an escape had to be undone.
+// Byte slices alias the scanned text unless an escape had to be undone; the
+// methods of [Message] that edit the text set them to nil and keep the spans true.
 type Envelope struct {
 	ID      int32
 	IDSpan  Span   // the id's value; absent in an event
@@ -29,16 +32,36 @@ type Envelope struct {
 	ContextID []byte // params.browserContextId
 }
 
-// Refusal is what Chrome answers to a text that is no usable command.
-type Refusal struct {
-	Code    int
-	Message string
-	HasID   bool // Chrome puts the id into some of these errors only
-	ID      int32
+// Scan reads one message of the browser, a trusted peer: it finds where the
+// top-level members begin and end and checks nothing else. It reports false
+// for a text that is no object, or none that Chrome would write.
+func Scan(text []byte, env *Envelope) bool {
+	*env = Envelope{}
+	m := members{text: text}
+	for m.next() {
+		ok := true
+		switch value := m.value.Of(text); string(m.name.Of(text)) {
+		case `"id"`:
+			id, err := strconv.ParseInt(string(value), 10, 32)
+			env.ID, env.IDSpan, ok = int32(id), m.value, err == nil
+		case `"method"`:
+			env.Method, ok = Unquote(value)
+		case `"sessionId"`:
+			env.Session, ok = Unquote(value)
+			if len(env.Session) == 0 {
+				env.Session = nil
+			}
+			env.Member = Span{m.name.Start, m.value.End}
+		case `"params"`:
+			env.Params = m.value
+		case `"error"`:
+			env.Error = m.value
+		case `"result"`:
+			env.Result = m.value
+		}
+		if !ok {
+			return false
+		}
+	}
+	return m.closed && skipSpace(text, m.pos) == len(text)
 }
-
-// ScanCommand reads one command of a client, strictly.
-func ScanCommand(text []byte, env *Envelope) *Refusal { panic("not yet") }
-
-// Scan reads one message of the browser, a trusted peer.
-func Scan(text []byte, env *Envelope) bool { panic("not yet") }

@@ -1,0 +1,254 @@
+package routing
+
+import (
+	"slices"
+	"time"
+
+	cdptarget "github.com/chromedp/cdproto/target"
+)
+
+// client is one agent as the operator knows it: the owner of targets and
+// contexts, present while any of its connections is.
+type client struct {
+	id       string
+	conns    []*conn
+	contexts []string // browser contexts that it created
+	rooted   bool     // had a root connection: it leaves with its last one
+	gone     bool     // left: what it still owns is being closed
+}
+
+// conn is one downstream connection. Its life is connOpening, connOpen,
+// connEnded, in this order; only openRoot, opened and end change it.
+type conn struct {
+	id     ConnID
+	client *client
+	page   string // a page socket's target id; "" for a root connection
+
+	state connState
+	held  []held // what it sent while opening, in order
+
+	// root is the sub-root in Chrome that is parent to all its sessions. base
+	// is what the connection itself speaks to (messages without sessionId):
+	// root, or the page session of a page socket.
+	root *session
+	base *session
+
+	sessions    []*session // all of them
+	discovering []*session // those that hear of targets
+}
+
+type connState uint8
+
+const (
+	connOpening connState = iota // its root is not there yet
+	connOpen
+	connEnded
+)
+
+// held is a command that waits for its connection's root.
+type held struct {
+	msg *Message
+	env Envelope
+}
+
+// Connect registers a root connection of a client. A live one of the same id
+// is replaced: newest wins, and the old one hears and removes nothing
+// afterwards. What it sends is held until the browser is up.
+func (r *Router) Connect(now time.Time, id string, out []Action) (ConnID, []Action) {
+	r.out = out
+	cl := r.client(id)
+	var old *conn
+	for _, c := range cl.conns {
+		if c.page == "" {
+			old = c
+		}
+	}
+	cl.rooted = true
+	c := r.connect(cl, "")
+	if old != nil {
+		r.end(old, ReasonTakenOver)
+	}
+	return c.id, r.out
+}
+
+// ConnectPage registers a page socket: a connection of the client that speaks
+// to one of its pages. "" is the HTTP owner.
+func (r *Router) ConnectPage(now time.Time, id, page string, out []Action) (ConnID, []Action) {
+	r.out = out
+	c := r.connect(r.client(id), page)
+	return c.id, r.out
+}
+
+func (r *Router) connect(cl *client, page string) *conn {
+	r.lastConn++
+	c := &conn{id: r.lastConn, client: cl, page: page}
+	r.conns[c.id] = c
+	cl.conns = append(cl.conns, c)
+	if r.up {
+		r.openRoot(c)
+	}
+	return c
+}
+
+// client returns the client of that id, made when it is new.
+func (r *Router) client(id string) *client {
+	cl := r.clients[id]
+	if cl == nil {
+		cl = &client{id: id}
+		r.clients[id] = cl
+	}
+	return cl
+}
+
+// HasClient reports whether a root connection of that id is live.
+func (r *Router) HasClient(id string) bool {
+	cl := r.clients[id]
+	return cl != nil && slices.ContainsFunc(cl.conns, func(c *conn) bool { return c.page == "" })
+}
+
+// LiveClients counts the ids with a live root connection.
+func (r *Router) LiveClients() int {
+	n := 0
+	for id := range r.clients {
+		if r.HasClient(id) {
+			n++
+		}
+	}
+	return n
+}
+
+// openRoot asks Chrome for the connection's sub-root.
+func (r *Router) openRoot(c *conn) {
+	q := r.ask(nil, cdptarget.CommandAttachToBrowserTarget, nil, (*Router).rootAttached)
+	q.opens = c
+}
+
+func (r *Router) rootAttached(q *request, m *Message, env *Envelope) {
+	c := q.opens
+	s := r.sessions[resultIDs(m, env).SessionID]
+	switch {
+	case r.losing:
+	case s == nil: // Chrome is shutting down
+		r.end(c, ReasonBrowserLost)
+	case c.state == connEnded: // it left meanwhile
+		r.removeSession(s)
+		r.detach(nil, s.id, nil)
+	default:
+		r.give(s, c)
+		c.root = s
+		if s.target != nil {
+			r.own(s.target, c.client)
+		}
+		if c.page == "" {
+			r.opened(c, s)
+			return
+		}
+		t := r.targets[c.page]
+		if t == nil || t.owner != c.client {
+			r.end(c, ReasonNoTarget)
+			return
+		}
+		q := r.attach(s, t.id, (*Router).pageAttached)
+		q.opens = c
+	}
+}
+
+func (r *Router) pageAttached(q *request, m *Message, env *Envelope) {
+	c := q.opens
+	if c.state == connEnded || r.losing {
+		return
+	}
+	s := r.sessions[resultIDs(m, env).SessionID]
+	if s == nil {
+		r.end(c, ReasonNoTarget)
+		return
+	}
+	r.opened(c, s)
+}
+
+// opened lets the connection's commands through, those held first.
+func (r *Router) opened(c *conn, base *session) {
+	c.base, c.state = base, connOpen
+	base.carrier = base
+	r.out = append(r.out, Action{Kind: Opened, Conn: c.id})
+	hs := c.held
+	c.held = nil
+	for i := range hs {
+		if c.state == connOpen { // one of them may end it
+			r.command(c, c.base, hs[i].msg, &hs[i].env)
+		}
+	}
+}
+
+// Disconnect says that the socket is gone, in whatever way. The connection's
+// sessions end in Chrome at once; with its last connection the client loses
+// its tabs and contexts. Ids that are gone already are ignored.
+func (r *Router) Disconnect(now time.Time, id ConnID, out []Action) []Action {
+	r.out = out
+	if c := r.conns[id]; c != nil {
+		r.end(c, 0)
+	}
+	return r.out
+}
+
+// end forgets a connection: its requests die with it, its root is detached in
+// Chrome, and the client may leave with its last one. A reason other than 0 also
+// closes the socket.
+func (r *Router) end(c *conn, reason Reason) {
+	if c.state == connEnded {
+		return
+	}
+	if reason != 0 {
+		r.refuseHeld(c, textClosed)
+	}
+	c.state, c.held, c.discovering = connEnded, nil, nil
+	delete(r.conns, c.id)
+	cl := c.client
+	cl.conns = slices.DeleteFunc(cl.conns, func(o *conn) bool { return o == c })
+	if reason != 0 {
+		r.out = append(r.out, Action{Kind: Close, Conn: c.id, Reason: reason})
+	}
+	if r.losing {
+		return
+	}
+	for _, q := range r.requests {
+		if q.conn == c {
+			q.conn = nil
+		}
+	}
+	if c.root != nil {
+		r.removeSession(c.root)
+		r.detach(nil, c.root.id, nil)
+	}
+	r.vacate(cl)
+}
+
+// refuseHeld answers what a connection sent before it was open.
+func (r *Router) refuseHeld(c *conn, why string) {
+	for _, h := range c.held {
+		r.refuse(c, h.env.ID, codeServer, why)
+	}
+	c.held = nil
+}
+
+// vacate forgets a client that has no connection. One that had a root leaves:
+// all that is its own is closed. One that only HTTP and page sockets know
+// stays as long as it has a tab.
+func (r *Router) vacate(cl *client) {
+	if cl.gone || cl.id == "" || len(cl.conns) > 0 {
+		return
+	}
+	own := r.owned(cl)
+	if !cl.rooted && (len(own) > 0 || slices.ContainsFunc(r.creating, func(q *request) bool { return q.client == cl })) {
+		return
+	}
+	cl.gone = true
+	delete(r.clients, cl.id)
+	for _, t := range own {
+		r.closeTarget(t)
+	}
+	for _, id := range cl.contexts {
+		r.ask(nil, cdptarget.CommandDisposeBrowserContext, cdptarget.DisposeBrowserContextParams{BrowserContextID: contextID(id)}, ignore)
+	}
+	cl.contexts = nil
+}

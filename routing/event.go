@@ -1,0 +1,169 @@
+package routing
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/mailru/easyjson"
+)
+
+// FromBrowser takes one message of the browser: a reply goes to whoever waits
+// for it, an event to the client of its session.
+func (r *Router) FromBrowser(now time.Time, m *Message, env *Envelope, out []Action) []Action {
+	r.out = out
+	switch {
+	case env.IDSpan.Present():
+		// A reply that nobody waits for is late: its request was answered
+		// when its session went.
+		if q := r.requests[env.ID]; q != nil {
+			r.finish(q, m, env)
+		}
+	case env.Session == nil:
+		r.rootEvent(m, env)
+	default:
+		if s := r.sessions[string(env.Session)]; s != nil {
+			r.sessionEvent(s, m, env)
+		}
+	}
+	return r.out
+}
+
+// rootEvent takes an event of the proxy's own root: nobody else hears those.
+func (r *Router) rootEvent(m *Message, env *Envelope) {
+	params := env.Params.Of(m.Text())
+	info, _ := Member(params, "targetInfo")
+	switch string(env.Method) {
+	case eventTargetCreated:
+		r.created(info.Of(params))
+	case eventTargetInfoChanged:
+		r.changed(info.Of(params))
+	case eventTargetDestroyed:
+		r.destroyed(eventIDs(params).TargetID)
+	case eventTargetCrashed:
+		r.crashed(eventIDs(params).TargetID, m, env)
+	case eventAttachedToTarget: // a root of ours: its request gives it away
+		ti, _ := readTarget(info.Of(params))
+		r.addSession(eventIDs(params).SessionID, ti.TargetID, nil).root = true
+	case eventDetached:
+		if s := r.sessions[eventIDs(params).SessionID]; s != nil && s.conn != nil {
+			r.end(s.conn, ReasonBrowserLost)
+		}
+	}
+}
+
+var targetDomain = []byte("Target.")
+
+// sessionEvent takes an event of a client's session. Only the few that change
+// the tables are looked into.
+func (r *Router) sessionEvent(s *session, m *Message, env *Envelope) {
+	switch {
+	case bytes.HasPrefix(env.Method, targetDomain):
+		r.targetEvent(s, m, env)
+		return
+	case string(env.Method) == eventInspectorCrashed:
+		r.failOpen(s)
+	}
+	r.deliver(s, m, env)
+}
+
+// targetEvent takes an event about a session's children.
+func (r *Router) targetEvent(s *session, m *Message, env *Envelope) {
+	params := env.Params.Of(m.Text())
+	switch string(env.Method) {
+	case eventAttachedToTarget:
+		r.attached(s, params, m, env)
+	case eventDetached:
+		ch := r.sessions[eventIDs(params).SessionID]
+		if ch == nil || ch.parent != s {
+			return
+		}
+		t, c := ch.target, ch.conn
+		r.removeSession(ch)
+		if c == nil {
+			return
+		}
+		if c.base == ch { // the page of a page socket
+			r.end(c, ReasonTargetClosed)
+			return
+		}
+		r.deliver(s, m, env)
+		if t != nil && t.owner == c.client && !t.attachedTo(c.client) {
+			r.tellChanged(t)
+		}
+	case eventTargetInfoChanged:
+		// A tab session hears of its pages.
+		info, _ := Member(params, "targetInfo")
+		if ti, ok := readTarget(info.Of(params)); ok && r.visible(s.conn.client, r.targets[ti.TargetID]) {
+			r.deliver(s, m, env)
+		}
+	}
+}
+
+// attached enters a session that Chrome announced on a client's session.
+func (r *Router) attached(s *session, params []byte, m *Message, env *Envelope) {
+	if s.conn == nil || s.conn.state == connEnded {
+		return
+	}
+	raw, _ := Member(params, "targetInfo")
+	info, ok := readTarget(raw.Of(params))
+	if !ok {
+		return
+	}
+	cl := s.conn.client
+	t := r.targets[info.TargetID]
+	first := t != nil && !t.attachedTo(cl)
+	ch := r.addSession(eventIDs(params).SessionID, info.TargetID, s)
+	ch.root = info.Type == typeBrowser
+	ch.legacy = s.legacyChildren
+	for q := s.first; q != nil; q = q.next {
+		if q.subject == info.TargetID {
+			ch.legacy, ch.autoMade = q.legacy, q.auto
+			q.subject = "" // this session answers it
+			break
+		}
+	}
+	if ch.legacy {
+		ch.carrier = ch
+	}
+	switch {
+	case t == nil:
+	case t.owner == nil && (ch.root || info.ParentID != "" || info.Subtype != ""):
+		r.own(t, cl) // a root nested in its own, or what a session of its own brought
+	}
+	if first && t.owner == cl && ch.carrier != nil {
+		r.tellChanged(t)
+	}
+	r.deliver(s, m, env)
+}
+
+func eventIDs(params []byte) (v ids) {
+	// What does not decode names nothing.
+	_ = easyjson.Unmarshal(params, &v)
+	return v
+}
+
+// contextsKnown learns which context everybody shares.
+func (r *Router) contextsKnown(_ *request, m *Message, env *Envelope) {
+	r.defaultContext = readContexts(m, env).DefaultBrowserContextID
+}
+
+func (r *Router) versionKnown(_ *request, m *Message, env *Envelope) {
+	if env.Result.Present() && easyjson.Unmarshal(env.Result.Of(m.Text()), &r.version) == nil {
+		r.out = append(r.out, Action{Kind: Answer})
+	}
+}
+
+func readContexts(m *Message, env *Envelope) (v contexts) {
+	if env.Result.Present() {
+		_ = easyjson.Unmarshal(env.Result.Of(m.Text()), &v)
+	}
+	return v
+}
+
+func errorOf(m *Message, env *Envelope) string {
+	var e cdpError
+	if env.Error.Present() {
+		_ = easyjson.Unmarshal(env.Error.Of(m.Text()), &e)
+	}
+	return e.Message
+}

@@ -1,0 +1,181 @@
+package routing
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	cdptarget "github.com/chromedp/cdproto/target"
+)
+
+// Router holds every table: who is connected, which targets and sessions
+// there are and whose they are, and what is still to be answered.
+//
+// It is not safe for concurrent use. Each entry point appends Actions to out
+// and returns it; the caller carries them out in order. A Message given to the
+// Router is the Router's.
+type Router struct {
+	// static after New
+	windows WindowPolicy
+
+	// the browser
+	up             bool    // between BrowserReady and BrowserLost
+	settling       bool    // its targets of before are still being announced
+	losing         bool    // BrowserLost is at work
+	version        Version // as Browser.getVersion answered
+	defaultContext string  // id of the context that everybody shares
+
+	// the tables
+	conns    map[ConnID]*conn
+	clients  map[string]*client  // by client id; "" is the HTTP owner
+	sessions map[string]*session // by session id, our own too
+	targets  map[string]*target  // by target id, everybody's
+	requests map[int32]*request  // by upstream id
+	creating []*request          // the createTargets among them, as sent
+
+	front *window // the normal window that was created last in the foreground
+
+	lastConn ConnID
+	lastID   int32
+	lastUse  uint64
+	lastTab  *target  // the tab target announced last, until its page comes
+	free     *request // request structs to use again
+
+	out []Action // of the entry point at work
+}
+
+// Config is what a Router is told once.
+type Config struct {
+	Windows WindowPolicy
+}
+
+// New returns a Router whose browser is down.
+func New(cfg Config) *Router {
+	r := &Router{windows: cfg.Windows, conns: map[ConnID]*conn{}, lastID: firstID - 1}
+	r.forget()
+	return r
+}
+
+// forget empties what belongs to one browser.
+func (r *Router) forget() {
+	r.clients = map[string]*client{"": {}}
+	r.sessions = map[string]*session{}
+	r.targets = map[string]*target{}
+	r.requests = map[int32]*request{}
+	r.creating, r.front, r.lastTab = nil, nil, nil
+	r.version, r.defaultContext = Version{}, ""
+}
+
+// BrowserReady says that the upstream WebSocket is up. The proxy's own root
+// discovers every target from here on, and each waiting connection gets a
+// root of its own.
+func (r *Router) BrowserReady(now time.Time, out []Action) []Action {
+	r.out = out
+	r.up, r.settling = true, true
+	r.ask(nil, cdptarget.CommandSetDiscoverTargets, cdptarget.SetDiscoverTargetsParams{
+		Discover: true, Filter: cdptarget.Filter{{}},
+	}, (*Router).settled)
+	r.ask(nil, cdptarget.CommandGetBrowserContexts, nil, (*Router).contextsKnown)
+	r.ask(nil, browser.CommandGetVersion, nil, (*Router).versionKnown)
+	for _, c := range slices.SortedFunc(maps.Values(r.conns), func(a, b *conn) int { return cmp.Compare(a.id, b.id) }) {
+		r.openRoot(c)
+	}
+	return r.out
+}
+
+func (r *Router) settled(*request, *Message, *Envelope) { r.settling = false }
+
+// BrowserLost says that the upstream connection ended (ReasonBrowserLost) or
+// that there is none to be had (ReasonStartFailed), and why. Whatever is open
+// is answered with an error, every connection is closed, the tables are empty.
+func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Action) []Action {
+	r.out = out
+	r.losing = true
+	for _, q := range slices.SortedFunc(maps.Values(r.requests), func(a, b *request) int { return cmp.Compare(a.seq, b.seq) }) {
+		r.fail(q, codeServer, why)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
+		c := r.conns[id]
+		r.refuseHeld(c, why)
+		r.end(c, reason)
+	}
+	r.up, r.losing = false, false
+	r.forget()
+	return r.out
+}
+
+// Stats counts the tables.
+type Stats struct {
+	Conns, Clients, Targets, Sessions, Requests, Held int
+}
+
+// Stats counts what there is now. Targets are everybody's, nobody's too.
+func (r *Router) Stats() Stats {
+	s := Stats{
+		Conns: len(r.conns), Clients: r.LiveClients(), Targets: len(r.targets),
+		Sessions: len(r.sessions), Requests: len(r.requests),
+	}
+	for _, c := range r.conns {
+		s.Held += len(c.held)
+	}
+	return s
+}
+
+// Check verifies that the tables agree with one another.
+func (r *Router) Check() error {
+	for id, c := range r.conns {
+		if c.id != id || c.state == connEnded {
+			return fmt.Errorf("conn %d: in the table as %d, state %d", c.id, id, c.state)
+		}
+		if r.clients[c.client.id] != c.client || !slices.Contains(c.client.conns, c) {
+			return fmt.Errorf("conn %d: not a connection of its client %q", id, c.client.id)
+		}
+	}
+	for id, s := range r.sessions {
+		switch {
+		case s.id != id:
+			return fmt.Errorf("session %s: in the table as %s", s.id, id)
+		case s.conn != nil && r.conns[s.conn.id] != s.conn:
+			return fmt.Errorf("session %s: of connection %d, which is gone", id, s.conn.id)
+		case s.parent != nil && (r.sessions[s.parent.id] != s.parent || !slices.Contains(s.parent.children, s)):
+			return fmt.Errorf("session %s: not a child of its parent %s", id, s.parent.id)
+		case s.target != nil && !slices.Contains(s.target.sessions, s):
+			return fmt.Errorf("session %s: not a session of its target %s", id, s.target.id)
+		}
+		for _, ch := range s.children {
+			if ch.parent != s || r.sessions[ch.id] != ch {
+				return fmt.Errorf("session %s: child %s is gone", id, ch.id)
+			}
+		}
+	}
+	for id, t := range r.targets {
+		switch {
+		case t.id != id:
+			return fmt.Errorf("target %s: in the table as %s", t.id, id)
+		case t.owner != nil && !t.owner.gone && r.clients[t.owner.id] != t.owner:
+			return fmt.Errorf("target %s: of client %q, which is gone", id, t.owner.id)
+		case t.tab != nil && (t.tab.page != t || t.tab.owner != t.owner):
+			return fmt.Errorf("target %s: its tab %s is not of one mind", id, t.tab.id)
+		}
+		for _, s := range t.sessions {
+			if s.target != t || r.sessions[s.id] != s {
+				return fmt.Errorf("target %s: session %s is gone", id, s.id)
+			}
+		}
+	}
+	for id, q := range r.requests {
+		if q.id != id {
+			return fmt.Errorf("request %d: in the table as %d", q.id, id)
+		}
+		if q.conn != nil && r.conns[q.conn.id] != q.conn {
+			return fmt.Errorf("request %d: of connection %d, which is gone", id, q.conn.id)
+		}
+		if q.via != nil && r.sessions[q.via.id] != q.via {
+			return fmt.Errorf("request %d: on session %s, which is gone", id, q.via.id)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package routing
+
+import (
+	"slices"
+	"time"
+
+	cdptarget "github.com/chromedp/cdproto/target"
+)
+
+// TargetView is a target as /json/list shows it.
+type TargetView struct {
+	ID, Type, Title, URL, ParentID string
+}
+
+// Refresh brings titles and addresses up to date, which discovery does not
+// tell; an Answer with the token follows.
+func (r *Router) Refresh(now time.Time, token uint64, out []Action) []Action {
+	r.out = out
+	r.ask(nil, cdptarget.CommandGetTargets, cdptarget.GetTargetsParams{Filter: cdptarget.Filter{{}}}, (*Router).refreshed).token = token
+	return r.out
+}
+
+func (r *Router) refreshed(q *request, m *Message, env *Envelope) {
+	if !failed(env) {
+		r.refresh(m, env)
+	}
+	r.answered(q, m, env)
+}
+
+// List shows a client's targets, most recently used first; "" is the HTTP
+// owner. Tab targets are shown when they are asked for, as Chrome does.
+func (r *Router) List(client string, forTab bool) []TargetView {
+	cl := r.clients[client]
+	if cl == nil {
+		return nil
+	}
+	f := defaultFilter
+	if forTab {
+		f = filter{{kind: typeBrowser, exclude: true}, {}}
+	}
+	var own []*target
+	for _, t := range r.targets {
+		if r.visible(cl, t) && f.allows(t.info.Type) {
+			own = append(own, t)
+		}
+	}
+	slices.SortFunc(own, func(a, b *target) int { return byUse(b, a) })
+	views := make([]TargetView, 0, len(own))
+	for _, t := range own {
+		views = append(views, TargetView{ID: t.id, Type: t.info.Type, Title: t.info.Title, URL: t.info.URL, ParentID: t.info.ParentID})
+	}
+	return views
+}
+
+// NewTab makes a tab for a client, which exists from then on; its id comes in
+// the Answer.
+func (r *Router) NewTab(now time.Time, client, url string, forTab bool, token uint64, out []Action) []Action {
+	r.out = out
+	cl := r.client(client)
+	w, newWindow := r.place(cl, false, false)
+	q := r.ask(nil, cdptarget.CommandCreateTarget, cdptarget.CreateTargetParams{URL: url, NewWindow: &newWindow, ForTab: &forTab}, (*Router).targetMade)
+	q.client, q.window, q.token = cl, w, token
+	r.creating = append(r.creating, q)
+	return r.out
+}
+
+// CloseTab closes a client's target.
+func (r *Router) CloseTab(now time.Time, client, id string, token uint64, out []Action) []Action {
+	r.out = out
+	if t := r.httpTarget(client, id, token); t != nil {
+		r.leaving(t)
+		r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(id)}, (*Router).answered).token = token
+	}
+	return r.out
+}
+
+// ActivateTab brings a client's target to the front.
+func (r *Router) ActivateTab(now time.Time, client, id string, token uint64, out []Action) []Action {
+	r.out = out
+	if t := r.httpTarget(client, id, token); t != nil {
+		r.use(t)
+		r.ask(nil, cdptarget.CommandActivateTarget, cdptarget.ActivateTargetParams{TargetID: cdptarget.ID(id)}, (*Router).answered).token = token
+	}
+	return r.out
+}
+
+// httpTarget finds a client's target, or answers that there is none.
+func (r *Router) httpTarget(client, id string, token uint64) *target {
+	t := r.targets[id]
+	if cl := r.clients[client]; cl == nil || !r.visible(cl, t) {
+		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: Result{Err: "No such target id: " + id}})
+		return nil
+	}
+	return t
+}
+
+// answered ends an HTTP request.
+func (r *Router) answered(q *request, m *Message, env *Envelope) {
+	r.out = append(r.out, Action{Kind: Answer, Token: q.token, Result: Result{Err: errorOf(m, env)}})
+}
+
+// Version is what the browser says it is; known is false until it has told.
+func (r *Router) Version() (v Version, known bool) { return r.version, r.version.Product != "" }
