@@ -13,14 +13,14 @@ func TestHotPathAllocates(t *testing.T) {
 		"start", "open c1 alice",
 		`c1> {"id":1,"method":"Target.createTarget","params":{"url":"u"}}`,
 		`b> {"method":"Target.targetCreated","params":{"targetInfo":{"targetId":"PAGE1","type":"page","title":"","url":"u","attached":false}}}`,
-		`b> {"id":1000000004,"result":{"targetId":"PAGE1"}}`,
+		`b< Target.createTarget "result":{"targetId":"PAGE1"}`,
 		`c1> {"id":2,"method":"Target.attachToTarget","params":{"targetId":"PAGE1","flatten":true}}`,
 		`b> {"method":"Target.attachedToTarget","params":{"sessionId":"S1","targetInfo":{"targetId":"PAGE1","type":"page","title":"","url":"u","attached":true},"waitingForDebugger":false},"sessionId":"ROOT-c1"}`,
-		`b> {"id":1000000005,"result":{"sessionId":"S1"},"sessionId":"ROOT-c1"}`,
+		`b< Target.attachToTarget "result":{"sessionId":"S1"}`,
 	} {
 		p.step(line)
 	}
-	id := int32(1000000006)
+	id := p.r.lastID + 1
 	conn, now := p.conns["c1"], time.Unix(0, 0)
 	command := []byte(`{"id":77,"method":"Runtime.evaluate","params":{"expression":"1"},"sessionId":"S1"}`)
 	reply := []byte(`{"id":1000000000,"result":{"result":{"type":"number","value":1}},"sessionId":"S1"}`)

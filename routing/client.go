@@ -55,7 +55,7 @@ type held struct {
 // is replaced: newest wins, and the old one hears and removes nothing
 // afterwards. What it sends is held until the browser is up.
 func (r *Router) Connect(now time.Time, id string, out []Action) (ConnID, []Action) {
-	r.out = out
+	r.begin(now, out)
 	cl := r.client(id)
 	var old *conn
 	for _, c := range cl.conns {
@@ -74,7 +74,7 @@ func (r *Router) Connect(now time.Time, id string, out []Action) (ConnID, []Acti
 // ConnectPage registers a page socket: a connection of the client that speaks
 // to one of its pages. "" is the HTTP owner.
 func (r *Router) ConnectPage(now time.Time, id, page string, out []Action) (ConnID, []Action) {
-	r.out = out
+	r.begin(now, out)
 	c := r.connect(r.client(id), page)
 	return c.id, r.out
 }
@@ -184,7 +184,7 @@ func (r *Router) opened(c *conn, base *session) {
 // sessions end in Chrome at once; with its last connection the client loses
 // its tabs and contexts. Ids that are gone already are ignored.
 func (r *Router) Disconnect(now time.Time, id ConnID, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	if c := r.conns[id]; c != nil {
 		r.end(c, 0)
 	}
@@ -220,6 +220,10 @@ func (r *Router) end(c *conn, reason Reason) {
 		r.removeSession(c.root)
 		r.detach(nil, c.root.id, nil)
 	}
+	for _, t := range r.owned(cl) {
+		r.dismiss(t)
+	}
+	r.updateHub()
 	r.vacate(cl)
 }
 

@@ -8,7 +8,7 @@ import (
 // FromClient takes one command of a client. Exactly one reply to it will be
 // sent, now or later, unless the connection ends first.
 func (r *Router) FromClient(now time.Time, id ConnID, m *Message, env *Envelope, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	switch c := r.conns[id]; {
 	case c == nil: // ended meanwhile
 	case c.state == connOpening:

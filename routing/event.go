@@ -10,7 +10,7 @@ import (
 // FromBrowser takes one message of the browser: a reply goes to whoever waits
 // for it, an event to the client of its session.
 func (r *Router) FromBrowser(now time.Time, m *Message, env *Envelope, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	switch {
 	case env.IDSpan.Present():
 		// A reply that nobody waits for is late: its request was answered
@@ -41,12 +41,14 @@ func (r *Router) rootEvent(m *Message, env *Envelope) {
 		r.destroyed(eventIDs(params).TargetID)
 	case eventTargetCrashed:
 		r.crashed(eventIDs(params).TargetID, m, env)
-	case eventAttachedToTarget: // a root of ours: its request gives it away
-		ti, _ := readTarget(info.Of(params))
-		r.addSession(eventIDs(params).SessionID, ti.TargetID, nil).root = true
+	case eventAttachedToTarget: // of our own making
+		r.ownAttached(info.Of(params), eventIDs(params).SessionID)
 	case eventDetached:
-		if s := r.sessions[eventIDs(params).SessionID]; s != nil && s.conn != nil {
-			r.end(s.conn, ReasonBrowserLost)
+		if s := r.sessions[eventIDs(params).SessionID]; s != nil {
+			if s.conn != nil { // its root: only Chrome's end does that
+				r.end(s.conn, ReasonBrowserLost)
+			}
+			r.removeSession(s)
 		}
 	}
 }
@@ -59,6 +61,9 @@ func (r *Router) sessionEvent(s *session, m *Message, env *Envelope) {
 	switch {
 	case bytes.HasPrefix(env.Method, targetDomain):
 		r.targetEvent(s, m, env)
+		return
+	case s.eye:
+		r.eyeEvent(s, m, env)
 		return
 	case string(env.Method) == eventInspectorCrashed:
 		r.failOpen(s)
@@ -74,7 +79,7 @@ func (r *Router) targetEvent(s *session, m *Message, env *Envelope) {
 		r.attached(s, params, m, env)
 	case eventDetached:
 		ch := r.sessions[eventIDs(params).SessionID]
-		if ch == nil || ch.parent != s {
+		if ch == nil || ch.parent != s && !(ch.hub && s == r.hub.session) {
 			return
 		}
 		t, c := ch.target, ch.conn
@@ -86,14 +91,15 @@ func (r *Router) targetEvent(s *session, m *Message, env *Envelope) {
 			r.end(c, ReasonTargetClosed)
 			return
 		}
-		r.deliver(s, m, env)
-		if t != nil && t.owner == c.client && !t.attachedTo(c.client) {
-			r.tellChanged(t)
+		m.SetSession(env, ch.parent.id)
+		r.deliver(ch.parent, m, env)
+		if r.visible(c.client, t) && !t.attachedTo(c.client) {
+			r.tellChanged(t, c.client)
 		}
 	case eventTargetInfoChanged:
 		// A tab session hears of its pages.
 		info, _ := Member(params, "targetInfo")
-		if ti, ok := readTarget(info.Of(params)); ok && r.visible(s.conn.client, r.targets[ti.TargetID]) {
+		if ti, ok := readTarget(info.Of(params)); ok && s.conn != nil && r.visible(s.conn.client, r.targets[ti.TargetID]) {
 			r.deliver(s, m, env)
 		}
 	}
@@ -101,12 +107,19 @@ func (r *Router) targetEvent(s *session, m *Message, env *Envelope) {
 
 // attached enters a session that Chrome announced on a client's session.
 func (r *Router) attached(s *session, params []byte, m *Message, env *Envelope) {
-	if s.conn == nil || s.conn.state == connEnded {
-		return
-	}
 	raw, _ := Member(params, "targetInfo")
 	info, ok := readTarget(raw.Of(params))
 	if !ok {
+		return
+	}
+	waiting, _, _ := boolParam(params, "waitingForDebugger")
+	if s.conn == nil {
+		ch := r.addSession(eventIDs(params).SessionID, info.TargetID, s)
+		if s == r.hub.session {
+			r.hubReached(ch, raw.Of(params), waiting)
+		} else {
+			r.eyeOpened(ch, &info)
+		}
 		return
 	}
 	cl := s.conn.client
@@ -130,10 +143,37 @@ func (r *Router) attached(s *session, params []byte, m *Message, env *Envelope) 
 	case t.owner == nil && (ch.root || info.ParentID != "" || info.Subtype != ""):
 		r.own(t, cl) // a root nested in its own, or what a session of its own brought
 	}
-	if first && t.owner == cl && ch.carrier != nil {
-		r.tellChanged(t)
+	if first && r.visible(cl, t) && ch.carrier != nil {
+		r.tellChanged(t, cl)
+	}
+	if t != nil && waiting && info.isWorker() {
+		r.freeWorker(t)
+	}
+	if t != nil && t.page != nil && t.page.kept != nil && ch.autoMade {
+		// To the client its new tab waits, as the page does at the hub.
+		v, _ := Member(params, "waitingForDebugger")
+		m.Replace(env, Span{env.Params.Start + v.Start, env.Params.Start + v.End}, []byte("true"))
 	}
 	r.deliver(s, m, env)
+}
+
+// ownAttached enters a session that the proxy's own root made: a root, the eye
+// on a tab, or one that frees its target.
+func (r *Router) ownAttached(raw []byte, id string) {
+	info, ok := readTarget(raw)
+	if !ok {
+		return
+	}
+	s := r.addSession(id, info.TargetID, nil)
+	switch info.Type {
+	case typeBrowser:
+		s.root = true
+	case typeTab:
+		r.eyeOpened(s, &info)
+	default:
+		r.run(s)
+		r.detach(nil, s.id, nil)
+	}
 }
 
 func eventIDs(params []byte) (v ids) {

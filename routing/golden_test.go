@@ -1,10 +1,12 @@
 package routing
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +25,10 @@ var update = flag.Bool("update", false, "write what the Router does now into the
 //	ready | lost WHY      the upstream connection came up, ended
 //	new TOKEN CLIENT URL  PUT /json/new; CLIENT - is the HTTP owner
 //	c1> TEXT   b> TEXT    a message of a client, of the browser
+//	b< METHOD "result":…  the browser answers the oldest open METHOD
+//	tick 5s               so much time passes
 //
-// What came of it: `>b TEXT`, `>c1 TEXT`, `opened c1`, `close c1 REASON`,
+// What came of it, with # for the proxy's ids: `>b TEXT`, `>c1 TEXT`, `opened c1`, `close c1 REASON`,
 // `answer TOKEN ID ERR`.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
@@ -84,10 +88,16 @@ type player struct {
 	r     *Router
 	names map[ConnID]string
 	conns map[string]ConnID
+	now   time.Time
+	open  []Envelope // what the browser has not answered, as it came
 }
 
 func (p *player) step(line string) []string {
-	now := time.Unix(0, 0)
+	now := p.now
+	if rest, ok := strings.CutPrefix(line, "b< "); ok {
+		method, body, _ := strings.Cut(rest, " ")
+		return p.show(p.answer(method, body))
+	}
 	if from, text, ok := strings.Cut(line, "> "); ok && !strings.Contains(from, " ") {
 		if from == "b" {
 			return p.show(p.browser(text))
@@ -102,11 +112,14 @@ func (p *player) step(line string) []string {
 	f := strings.Fields(line)
 	switch f[0] {
 	case "start":
-		as := p.r.BrowserReady(now, nil)
-		for i, result := range []string{`{}`, `{"browserContextIds":[],"defaultBrowserContextId":"DEFAULT"}`, `{"product":"Chrome/1"}`} {
-			p.browser(fmt.Sprintf(`{"id":%d,"result":%s}`, p.idOf(as[i]), result))
-		}
-		return p.show(as[3:])
+		out := p.note(p.r.BrowserReady(now, nil))
+		p.answer("Target.setDiscoverTargets", `"result":{}`)
+		p.answer("Target.getBrowserContexts", `"result":{"browserContextIds":[],"defaultBrowserContextId":"DEFAULT"}`)
+		p.answer("Browser.getVersion", `"result":{"product":"Chrome/1"}`)
+		p.root("hub", "HUB")
+		p.answer("Target.setAutoAttach", `"result":{}`)
+		p.answer("Target.setAutoAttach", `"result":{}`)
+		return p.render(out[4:])
 	case "ready":
 		return p.show(p.r.BrowserReady(now, nil))
 	case "lost":
@@ -119,17 +132,16 @@ func (p *player) step(line string) []string {
 		return p.show(out)
 	case "open":
 		out := p.connect(f[1], f[2])
-		var rest []Action
-		for _, a := range out {
-			if a.Kind != ToBrowser || !strings.Contains(string(a.Msg.Text()), "attachToBrowserTarget") {
-				rest = append(rest, a)
-				continue
-			}
-			p.browser(`{"method":"Target.attachedToTarget","params":{"sessionId":"ROOT-` + f[1] + `","targetInfo":{"targetId":"browser-` + f[1] + `","type":"browser","title":"","url":"","attached":true,"canAccessOpener":false},"waitingForDebugger":false}}`)
-			p.browser(`{"method":"Target.targetCreated","params":{"targetInfo":{"targetId":"browser-` + f[1] + `","type":"browser","title":"","url":"","attached":true,"canAccessOpener":false}}}`)
-			p.browser(fmt.Sprintf(`{"id":%d,"result":{"sessionId":"ROOT-%s"}}`, p.idOf(a), f[1]))
+		p.note(out)
+		p.root(f[1], "ROOT-"+f[1])
+		return p.render(out[1:])
+	case "tick":
+		d, err := time.ParseDuration(f[1])
+		if err != nil {
+			p.t.Fatal(err)
 		}
-		return p.show(rest)
+		p.now = now.Add(d)
+		return p.show(p.r.Tick(p.now, nil))
 	case "gone":
 		return p.show(p.r.Disconnect(now, p.conns[f[1]], nil))
 	case "new":
@@ -142,7 +154,7 @@ func (p *player) step(line string) []string {
 }
 
 func (p *player) connect(name, client string) []Action {
-	id, out := p.r.Connect(time.Unix(0, 0), client, nil)
+	id, out := p.r.Connect(p.now, client, nil)
 	p.conns[name], p.names[id] = id, name
 	return out
 }
@@ -153,23 +165,57 @@ func (p *player) browser(text string) []Action {
 	if !Scan(m.Text(), &env) {
 		p.t.Fatalf("the browser says %s", text)
 	}
-	return p.r.FromBrowser(time.Unix(0, 0), m, &env, nil)
+	return p.r.FromBrowser(p.now, m, &env, nil)
 }
 
-func (p *player) idOf(a Action) int32 {
-	var env Envelope
-	if !Scan(a.Msg.Text(), &env) {
-		p.t.Fatalf("we say %s", a.Msg.Text())
+// root lets the browser attach to a browser target of its own.
+func (p *player) root(name, session string) {
+	info := `{"targetId":"browser-` + name + `","type":"browser","title":"","url":"","attached":true,"canAccessOpener":false}`
+	p.browser(`{"method":"Target.attachedToTarget","params":{"sessionId":"` + session + `","targetInfo":` + info + `,"waitingForDebugger":false}}`)
+	p.browser(`{"method":"Target.targetCreated","params":{"targetInfo":` + info + `}}`)
+	p.note(p.answer("Target.attachToBrowserTarget", `"result":{"sessionId":"`+session+`"}`))
+}
+
+// answer lets the browser answer the oldest open command of a method.
+func (p *player) answer(method, body string) []Action {
+	for i, env := range p.open {
+		if string(env.Method) == method {
+			p.open = append(p.open[:i:i], p.open[i+1:]...)
+			text := fmt.Sprintf(`{"id":%d,%s`, env.ID, body)
+			if env.Session != nil {
+				text += `,"sessionId":"` + string(env.Session) + `"`
+			}
+			return p.browser(text + "}")
+		}
 	}
-	return env.ID
+	p.t.Fatalf("no %s is open", method)
+	return nil
 }
 
-func (p *player) show(as []Action) []string {
+// note keeps what the browser is asked.
+func (p *player) note(as []Action) []Action {
+	for _, a := range as {
+		if a.Kind == ToBrowser {
+			var env Envelope
+			if !Scan(bytes.Clone(a.Msg.Text()), &env) {
+				p.t.Fatalf("we say %s", a.Msg.Text())
+			}
+			p.open = append(p.open, env)
+		}
+	}
+	return as
+}
+
+var ourID = regexp.MustCompile(`"id":1[0-9]{9}`)
+
+func (p *player) show(as []Action) []string { return p.render(p.note(as)) }
+
+func (p *player) render(as []Action) []string {
 	var out []string
 	for _, a := range as {
 		switch a.Kind {
 		case ToBrowser:
-			out = append(out, ">b "+string(a.Msg.Text()))
+			out = append(out, ">b "+ourID.ReplaceAllString(string(a.Msg.Text()), `"id":#`))
 		case ToClient:
 			out = append(out, ">"+p.names[a.Conn]+" "+string(a.Msg.Text()))
 		case Opened:

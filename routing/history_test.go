@@ -249,6 +249,11 @@ func (h *history) finish() {
 		h.ready()
 	}
 	h.deliver(1 << 20)
+	for id, t := range h.chrome.targets {
+		if t.owner == "" && t.paused {
+			h.t.Fatalf("a human's tab %s is held paused", id)
+		}
+	}
 	for t := h.chrome.page(0); t != nil; t = h.chrome.page(0) {
 		h.chrome.close(t)
 	}
@@ -267,15 +272,18 @@ func (h *history) finish() {
 	if err := h.r.Check(); err != nil {
 		h.t.Fatal(err)
 	}
-	if s := h.r.Stats(); s.Conns+s.Clients+s.Sessions+s.Requests+s.Held != 0 {
-		h.t.Fatalf("left over: %+v", s)
+	if s := h.r.Stats(); s.Conns+s.Clients+s.Requests+s.Held != 0 || s.Sessions != 1 {
+		h.t.Fatalf("left over: %+v, want the hub's session alone", s)
 	}
 	for id, t := range h.chrome.targets {
 		if t.owner != "" {
 			h.t.Fatalf("tab %s of %s is still open", id, t.owner)
 		}
+		if t.paused {
+			h.t.Fatalf("tab %s is left paused", id)
+		}
 	}
-	if len(h.chrome.sessions) != 0 {
-		h.t.Fatalf("sessions left in Chrome: %v", h.chrome.sessions)
+	if len(h.chrome.sessions) != 1 {
+		h.t.Fatalf("sessions left in Chrome: %d, want the hub's alone", len(h.chrome.sessions))
 	}
 }

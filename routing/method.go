@@ -11,6 +11,10 @@ const (
 	eventReceivedMessage   = "Target.receivedMessageFromTarget"
 	eventInspectorCrashed  = "Inspector.targetCrashed"
 
+	eventRequestedNavigation = "Page.frameRequestedNavigation"
+	eventDialogOpening       = "Page.javascriptDialogOpening"
+	eventDialogClosed        = "Page.javascriptDialogClosed"
+
 	commandSendMessage  = "Target.sendMessageToTarget"
 	commandFetchEnable  = "Fetch.enable"
 	commandPageDownload = "Page.setDownloadBehavior"

@@ -12,6 +12,7 @@ import (
 // the order of its events. What it says waits in said until it is delivered.
 type model struct {
 	said     []string
+	hub      string // the session that auto-attaches at browser level
 	targets  map[string]*modelTarget
 	sessions map[string]*modelSession
 	made     map[string]*modelSession // every session there ever was
@@ -21,11 +22,12 @@ type model struct {
 
 type modelTarget struct {
 	id, tab, owner, url, opener, kind string
-	crashed                           bool
+	crashed, paused                   bool
 }
 
 type modelSession struct {
 	id, parent, target string // parent "" is the connection
+
 }
 
 func newModel() *model {
@@ -91,7 +93,19 @@ func (c *model) make(owner, url, opener string) *modelTarget {
 		c.targets[t.id], c.owners[t.id] = t, owner
 		c.say("", `"method":"Target.targetCreated","params":{"targetInfo":%s}`, t.info(false))
 	}
+	if c.hub != "" {
+		page.paused = true
+		c.attach(c.hub, page, true)
+	}
 	return page
+}
+
+// attach makes a session on a target and announces it.
+func (c *model) attach(parent string, t *modelTarget, waiting bool) *modelSession {
+	s := &modelSession{id: c.id("S"), parent: parent, target: t.id}
+	c.sessions[s.id], c.made[s.id] = s, s
+	c.say(parent, `"method":"Target.attachedToTarget","params":{"sessionId":"%s","targetInfo":%s,"waitingForDebugger":%t}`, s.id, t.info(true), waiting)
+	return s
 }
 
 func (c *model) human() { c.make("", "human", "") }
@@ -118,6 +132,36 @@ func (c *model) crash(n int) {
 		c.say(id, `"method":"Inspector.targetCrashed","params":{}`)
 	}
 	c.say("", `"method":"Target.targetCrashed","params":{"targetId":"%s","status":"crashed","errorCode":5}`, t.id)
+}
+
+// autoAttach is Target.setAutoAttach: the hub's at browser level, the eye's on
+// a tab.
+func (c *model) autoAttach(s *modelSession, on, hub bool) {
+	t := c.targets[s.target]
+	switch {
+	case t != nil && t.kind == "tab" && on:
+		for _, id := range slices.Sorted(maps.Keys(c.targets)) {
+			if p := c.targets[id]; p.tab == t.id {
+				c.attach(s.id, p, false)
+			}
+		}
+	case t != nil:
+	case on && hub:
+		c.hub = s.id
+		for _, id := range slices.Sorted(maps.Keys(c.targets)) {
+			if p := c.targets[id]; p.kind == "page" && !slices.ContainsFunc(c.on(id), func(o string) bool { return c.sessions[o].parent == s.id }) {
+				c.attach(s.id, p, false)
+			}
+		}
+	default:
+		c.hub = ""
+		for _, id := range slices.Sorted(maps.Keys(c.sessions)) {
+			if o := c.sessions[id]; o != nil && o.parent == s.id {
+				c.drop(id)
+				c.say(s.id, `"method":"Target.detachedFromTarget","params":{"sessionId":"%s","targetId":"%s"}`, id, o.target)
+			}
+		}
+	}
 }
 
 // on lists the sessions on a target.
@@ -160,6 +204,8 @@ func (c *model) hear(t *testing.T, text []byte) {
 		Method, SessionID string
 		Params            struct {
 			TargetID, SessionID, URL, Expression string
+			AutoAttach                           bool
+			Filter                               []struct{ Type string }
 		}
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -175,21 +221,24 @@ func (c *model) hear(t *testing.T, text []byte) {
 		reply(`"error":{"code":-32602,"message":"No target with given id found"}`)
 		return
 	}
-	attach := func(parent, to, info string) {
-		s := &modelSession{id: c.id("S"), parent: parent, target: to}
-		c.sessions[s.id], c.made[s.id] = s, s
-		c.say(parent, `"method":"Target.attachedToTarget","params":{"sessionId":"%s","targetInfo":%s,"waitingForDebugger":false}`, s.id, info)
-		reply(`"result":{"sessionId":"%s"}`, s.id)
-	}
 	switch m.Method {
 	case "Target.attachToBrowserTarget":
-		b := &modelTarget{id: c.id("B"), kind: "browser"}
-		attach("", b.id, b.info(true))
+		s := c.attach("", &modelTarget{id: c.id("B"), kind: "browser"}, false)
+		reply(`"result":{"sessionId":"%s"}`, s.id)
 	case "Target.createTarget":
 		reply(`"result":{"targetId":"%s"}`, c.make(m.Params.URL[len("by:"):], m.Params.URL, "").id)
 	case "Target.attachToTarget":
 		c.say("", `"method":"Target.targetInfoChanged","params":{"targetInfo":%s}`, target.info(true))
-		attach(m.SessionID, target.id, target.info(true))
+		s := c.attach(m.SessionID, target, false)
+		reply(`"result":{"sessionId":"%s"}`, s.id)
+	case "Target.setAutoAttach":
+		c.autoAttach(c.sessions[m.SessionID], m.Params.AutoAttach, len(m.Params.Filter) > 2)
+		reply(`"result":{}`)
+	case "Runtime.runIfWaitingForDebugger":
+		if t := c.targets[c.sessions[m.SessionID].target]; t != nil {
+			t.paused = false
+		}
+		reply(`"result":{}`)
 	case "Target.detachFromTarget":
 		s := c.sessions[m.Params.SessionID]
 		if s == nil || s.parent != m.SessionID {

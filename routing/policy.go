@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/runtime"
 	cdptarget "github.com/chromedp/cdproto/target"
 )
 
@@ -38,6 +39,8 @@ func init() { // not at the declaration: the handlers lead back to the table
 		cdptarget.CommandSetRemoteLocations:     {"browser-wide, the last one wins", notAllowed},
 		browser.CommandCrash:                    {"everybody's browser", notAllowed},
 		browser.CommandCrashGPUProcess:          {"everybody's browser", notAllowed},
+		cdptarget.CommandDetachFromTarget:       {"a session that the hub made ends at the hub", (*Router).detachCommand},
+		runtime.CommandRunIfWaitingForDebugger:  {"ends what the hub holds for it", (*Router).runCommand},
 		commandFetchEnable:                      {"at a root it stops everybody's requests", notAtRoot},
 
 		browser.CommandClose:               {"closes what is the client's, never Chrome", (*Router).browserClose},
@@ -137,7 +140,7 @@ func (r *Router) createTarget(c *conn, s *session, m *Message, env *Envelope) {
 		via = s // a hidden target lives and dies with the session that made it
 	}
 	q := r.open(via, c, s, env.ID)
-	q.answer, q.client = (*Router).targetMade, c.client
+	q.answer, q.client, q.url = (*Router).targetMade, c.client, stringParam(params, "url")
 	shared := env.ContextID == nil || string(env.ContextID) == r.defaultContext
 	r.hideForeign(q, m, env)
 	if params != nil && ok && !hidden && shared {
@@ -172,7 +175,15 @@ func (r *Router) targetMade(q *request, m *Message, env *Envelope) {
 	b := &batch{open: 1}
 	r.use(t)
 	r.own(t, q.client)
-	r.autoAttach(t, b)
+	if t.fresh {
+		t.hubBatch = b
+		b.open++
+	}
+	for _, root := range r.rootsFor(t) {
+		if !t.fresh {
+			r.autoAttachOn(root, t, b)
+		}
+	}
 	r.notMadeBy(q)
 	if q.conn == nil || b.open == 1 {
 		r.made(q, t.id, m, env)

@@ -32,6 +32,7 @@ type request struct {
 	answer answer // nil: pass it on
 
 	// what some answers need
+	url      string  // createTarget: the address asked for
 	client   *client // createTarget: whose the tab will be
 	window   *window // createTarget: where the tab will be
 	opens    *conn   // an attach: of this connection's root or page
@@ -63,11 +64,11 @@ type owed struct {
 
 // open enters a request of a client's; its command still has to be sent.
 func (r *Router) open(via *session, c *conn, s *session, clientID int32) *request {
-	q := r.free
+	q := r.spare
 	if q == nil {
 		q = &request{}
 	} else {
-		r.free = q.next
+		r.spare = q.next
 		*q = request{}
 	}
 	for {
@@ -147,8 +148,8 @@ func (r *Router) finish(q *request, m *Message, env *Envelope) {
 	if b := q.batch; b != nil {
 		r.settle(b)
 	}
-	*q = request{next: r.free}
-	r.free = q
+	*q = request{next: r.spare}
+	r.spare = q
 }
 
 // fail finishes a request that Chrome will not answer, with an error in the

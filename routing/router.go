@@ -36,16 +36,25 @@ type Router struct {
 	requests map[int32]*request  // by upstream id
 	creating []*request          // the createTargets among them, as sent
 
+	hub    hub
+	dues   []due   // what waits for a time, soonest first
+	clicks []click // not yet seen to open a tab, oldest first
+
 	front *window // the normal window that was created last in the foreground
 
 	lastConn ConnID
 	lastID   int32
 	lastUse  uint64
 	lastTab  *target  // the tab target announced last, until its page comes
-	free     *request // request structs to use again
+	spare    *request // request structs to use again
 
-	out []Action // of the entry point at work
+	// of the entry point at work
+	now time.Time
+	out []Action
 }
+
+// begin opens an entry point.
+func (r *Router) begin(now time.Time, out []Action) { r.now, r.out = now, out }
 
 // Config is what a Router is told once.
 type Config struct {
@@ -65,6 +74,7 @@ func (r *Router) forget() {
 	r.sessions = map[string]*session{}
 	r.targets = map[string]*target{}
 	r.requests = map[int32]*request{}
+	r.hub, r.dues, r.clicks = hub{}, nil, nil
 	r.creating, r.front, r.lastTab = nil, nil, nil
 	r.version, r.defaultContext = Version{}, ""
 }
@@ -73,13 +83,14 @@ func (r *Router) forget() {
 // discovers every target from here on, and each waiting connection gets a
 // root of its own.
 func (r *Router) BrowserReady(now time.Time, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	r.up, r.settling = true, true
 	r.ask(nil, cdptarget.CommandSetDiscoverTargets, cdptarget.SetDiscoverTargetsParams{
 		Discover: true, Filter: cdptarget.Filter{{}},
 	}, (*Router).settled)
 	r.ask(nil, cdptarget.CommandGetBrowserContexts, nil, (*Router).contextsKnown)
 	r.ask(nil, browser.CommandGetVersion, nil, (*Router).versionKnown)
+	r.ask(nil, cdptarget.CommandAttachToBrowserTarget, nil, (*Router).hubAttached)
 	for _, c := range slices.SortedFunc(maps.Values(r.conns), func(a, b *conn) int { return cmp.Compare(a.id, b.id) }) {
 		r.openRoot(c)
 	}
@@ -92,7 +103,7 @@ func (r *Router) settled(*request, *Message, *Envelope) { r.settling = false }
 // that there is none to be had (ReasonStartFailed), and why. Whatever is open
 // is answered with an error, every connection is closed, the tables are empty.
 func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	r.losing = true
 	for _, q := range slices.SortedFunc(maps.Values(r.requests), func(a, b *request) int { return cmp.Compare(a.seq, b.seq) }) {
 		r.fail(q, codeServer, why)

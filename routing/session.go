@@ -24,6 +24,14 @@ type session struct {
 	// legacyChildren: its own setAutoAttach asked for non-flat sessions.
 	legacyChildren bool
 
+	// The hub's and the eye's. A session that the hub made and handed over has
+	// its client's root for a parent here, and the hub in Chrome.
+	hub    bool
+	eye    bool
+	paused bool   // its target waits for a run on it
+	info   []byte // the TargetInfo of a hub's session, until it is handed over
+	autoOn bool   // its own setAutoAttach, which passes, is on
+
 	root     bool     // a browser session: a connection's sub-root or one nested in it
 	discover filter   // what it hears of targets; nil: nothing
 	auto     *auto    // a root's virtual auto-attach; nil: off
@@ -68,12 +76,17 @@ func (r *Router) removeSession(s *session) {
 		return
 	}
 	for len(s.children) > 0 {
-		r.removeSession(s.children[len(s.children)-1])
+		ch := s.children[len(s.children)-1]
+		if ch.hub && ch.conn != nil { // not below s in Chrome
+			r.hubDetach(ch)
+		}
+		r.removeSession(ch)
 	}
 	for s.first != nil {
 		r.fail(s.first, codeServer, textClosed)
 	}
 	delete(r.sessions, s.id)
+	r.unhold(s)
 	is := func(o *session) bool { return o == s }
 	if s.parent != nil {
 		s.parent.children = slices.DeleteFunc(s.parent.children, is)
@@ -84,6 +97,29 @@ func (r *Router) removeSession(s *session) {
 	if c := s.conn; c != nil {
 		c.sessions = slices.DeleteFunc(c.sessions, is)
 		c.discovering = slices.DeleteFunc(c.discovering, is)
+	}
+}
+
+// unhold lets go what a session that is removed held, or was held for.
+func (r *Router) unhold(s *session) {
+	t := s.target
+	if t == nil {
+		return
+	}
+	if t.held == s {
+		t.held = nil
+	}
+	if t.kept == s {
+		t.kept = nil
+	}
+	if t.dialog == s {
+		t.dialog = nil
+	}
+	if s.conn != nil {
+		r.letGo(t)
+		if t.page != nil {
+			r.letGo(t.page)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ type TargetView struct {
 // Refresh brings titles and addresses up to date, which discovery does not
 // tell; an Answer with the token follows.
 func (r *Router) Refresh(now time.Time, token uint64, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	r.ask(nil, cdptarget.CommandGetTargets, cdptarget.GetTargetsParams{Filter: cdptarget.Filter{{}}}, (*Router).refreshed).token = token
 	return r.out
 }
@@ -55,18 +55,18 @@ func (r *Router) List(client string, forTab bool) []TargetView {
 // NewTab makes a tab for a client, which exists from then on; its id comes in
 // the Answer.
 func (r *Router) NewTab(now time.Time, client, url string, forTab bool, token uint64, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	cl := r.client(client)
 	w, newWindow := r.place(cl, false, false)
 	q := r.ask(nil, cdptarget.CommandCreateTarget, cdptarget.CreateTargetParams{URL: url, NewWindow: &newWindow, ForTab: &forTab}, (*Router).targetMade)
-	q.client, q.window, q.token = cl, w, token
+	q.client, q.window, q.token, q.url = cl, w, token, url
 	r.creating = append(r.creating, q)
 	return r.out
 }
 
 // CloseTab closes a client's target.
 func (r *Router) CloseTab(now time.Time, client, id string, token uint64, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	if t := r.httpTarget(client, id, token); t != nil {
 		r.leaving(t)
 		r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(id)}, (*Router).answered).token = token
@@ -76,7 +76,7 @@ func (r *Router) CloseTab(now time.Time, client, id string, token uint64, out []
 
 // ActivateTab brings a client's target to the front.
 func (r *Router) ActivateTab(now time.Time, client, id string, token uint64, out []Action) []Action {
-	r.out = out
+	r.begin(now, out)
 	if t := r.httpTarget(client, id, token); t != nil {
 		r.use(t)
 		r.ask(nil, cdptarget.CommandActivateTarget, cdptarget.ActivateTargetParams{TargetID: cdptarget.ID(id)}, (*Router).answered).token = token

@@ -14,16 +14,27 @@ type target struct {
 	id   string
 	info targetInfo
 	raw  []byte // the TargetInfo as Chrome wrote it last
+	url  string // its address when it was created: an opened link's
 	used uint64 // when it was used last; larger is later
 
 	owner   *client    // nil: nobody's, or not known yet
 	pending bool       // it will be known: the next two say when
 	waits   []*request // an opener-less page: createTargets that may turn out to have made it
 	heirs   []*target  // follow this one's owner, which is pending
+	ghost   bool       // destroyed while pending: stays for its heirs until it is known
 	tab     *target    // of a page: its tab target
 	page    *target    // of a tab target: its page
 	window  *window    // the window that our createTarget put it in
 	closing bool       // closeTarget was sent: it no longer counts
+	viewers []*client  // of a service or shared worker: who sees it
+	freed   bool       // of a worker: run by the proxy
+	watched bool       // of a tab: the eye is on it
+	dialog  *session   // the eye's session that can close the open dialog
+
+	fresh    bool     // the hub's session is to come, or to be decided on
+	held     *session // the hub's session, paused, until the owner is known
+	kept     *session // the hub's session, paused, until the client in tab mode runs the page
+	hubBatch *batch   // a reply that waits for the hub's session
 
 	sessions []*session
 }
@@ -33,6 +44,7 @@ const (
 	typeBrowser   = "browser"
 	typeBrowserUI = "browser_ui"
 	typeTab       = "tab"
+	typeIframe    = "iframe"
 	typePage      = "page"
 	typeShared    = "shared_worker"
 	typeService   = "service_worker"
@@ -50,7 +62,7 @@ func (r *Router) created(raw []byte) {
 		return
 	}
 	r.lastUse++
-	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), used: r.lastUse}
+	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, used: r.lastUse}
 	r.targets[t.id] = t
 	if s := r.sessionOnBrowser(t); s != nil { // a root is attached before it is announced
 		s.target = t
@@ -61,6 +73,10 @@ func (r *Router) created(raw []byte) {
 	}
 	if r.settling {
 		return // older than this proxy: nobody's
+	}
+	t.fresh = r.hub.on && info.Subtype == "" && (info.Type == typePage || info.isWorker())
+	if t.fresh {
+		r.dues = append(r.dues, due{r.now.Add(patience), t})
 	}
 	switch info.Type {
 	case typeTab:
@@ -94,9 +110,11 @@ func (r *Router) sessionOnBrowser(t *target) *session {
 // findOwner decides whose a new target is, or what has to be known first.
 func (r *Router) findOwner(t *target) {
 	switch i := t.info; {
-	case i.Type == typeBrowser, i.Type == typeBrowserUI, i.Type == typeShared, i.Type == typeService, i.Subtype != "":
-		// A root's own browser target is owned when its root is known; workers
-		// without a page and prerendered pages are nobody's here.
+	case i.isWorker():
+		r.findViewers(t)
+	case i.Type == typeBrowser, i.Type == typeBrowserUI, i.Subtype != "":
+		// A root's own browser target is owned when its root is known, a
+		// prerendered page when the eye of its tab is told of it.
 	case i.OpenerID != "":
 		r.inherit(t, r.targets[i.OpenerID])
 	case i.ParentID != "":
@@ -105,8 +123,12 @@ func (r *Router) findOwner(t *target) {
 		if cl := r.contextOwner(i.BrowserContextID); cl != nil {
 			r.own(t, cl)
 		}
-	case len(r.creating) > 0:
-		t.pending, t.waits = true, slices.Clone(r.creating)
+	default:
+		if cl := r.clicked(i.URL); cl != nil {
+			r.own(t, cl)
+		} else if len(r.creating) > 0 {
+			t.pending, t.waits = true, slices.Clone(r.creating)
+		}
 	}
 }
 
@@ -130,17 +152,26 @@ func (r *Router) notMadeBy(q *request) {
 		if i < 0 {
 			continue
 		}
-		if t.waits = slices.Delete(t.waits, i, i+1); len(t.waits) == 0 {
-			t.disown()
+		if t.waits = slices.Delete(t.waits, i, i+1); len(t.waits) > 0 {
+			continue
+		}
+		if cl := r.clicked(t.url); cl != nil {
+			r.own(t, cl)
+		} else {
+			r.disown(t)
 		}
 	}
 }
 
 // disown decides that a target is nobody's.
-func (t *target) disown() {
+func (r *Router) disown(t *target) {
 	t.pending, t.waits = false, nil
+	r.decideHub(t)
+	if t.ghost {
+		delete(r.targets, t.id)
+	}
 	for _, h := range t.heirs {
-		h.disown()
+		r.disown(h)
 	}
 	t.heirs = nil
 }
@@ -152,19 +183,37 @@ func (r *Router) own(t *target, cl *client) {
 		return
 	}
 	t.owner, t.pending, t.waits = cl, false, nil
+	if t.ghost {
+		delete(r.targets, t.id)
+		r.bequeath(t)
+		return
+	}
 	if t.tab != nil {
 		t.tab.owner = cl
-		r.tellCreated(t.tab)
+		r.tellCreated(t.tab, cl)
 	}
-	r.tellCreated(t)
+	r.tellCreated(t, cl)
 	if cl.gone {
 		r.closeTarget(t)
 	}
+	r.watch(t)
+	r.findWorkers(t)
+	r.bequeath(t)
+	if t.fresh {
+		r.decideHub(t)
+		return
+	}
+	for _, root := range r.rootsFor(t) {
+		r.autoAttachOn(root, t, nil)
+	}
+}
+
+// bequeath gives a target's owner to those that came from it.
+func (r *Router) bequeath(t *target) {
 	for _, h := range t.heirs {
-		r.own(h, cl)
+		r.own(h, t.owner)
 	}
 	t.heirs = nil
-	r.autoAttach(t, nil)
 }
 
 // use notes that a target is used now.
@@ -198,7 +247,7 @@ func byUse(a, b *target) int {
 // visible reports whether a client may know of a target: its own, or one that
 // Chrome gave it a session on (a worker that several pages share).
 func (r *Router) visible(cl *client, t *target) bool {
-	return t != nil && (t.owner == cl || t.attachedTo(cl))
+	return t != nil && (t.owner == cl || slices.Contains(t.viewers, cl) || t.attachedTo(cl))
 }
 
 // attachedTo reports whether the client has a session on the target.
@@ -236,9 +285,13 @@ func (r *Router) changed(raw []byte) {
 		info.OpenerID = t.info.OpenerID
 	}
 	t.info, t.raw = info, bytes.Clone(raw)
-	if t.owner != nil && !bytes.Equal(withAttached(nil, old, false), withAttached(nil, raw, false)) {
-		r.tellChanged(t)
+	if bytes.Equal(withAttached(nil, old, false), withAttached(nil, raw, false)) {
+		return
 	}
+	for _, cl := range r.audience(t) {
+		r.tellChanged(t, cl)
+	}
+	r.findWorkers(t)
 }
 
 // destroyed forgets a target.
@@ -250,20 +303,21 @@ func (r *Router) destroyed(id string) {
 	for len(t.sessions) > 0 {
 		r.removeSession(t.sessions[len(t.sessions)-1])
 	}
-	if t.owner != nil {
-		r.tell(t, `"method":"`+eventTargetDestroyed+`","params":{"targetId":"`, t.id, `"}`)
-	}
+	r.tellAll(t, `"method":"`+eventTargetDestroyed+`","params":{"targetId":"`, t.id, `"}`)
 	t.window.remove(t)
+	r.hubIsDone(t)
 	if t.tab != nil {
-		t.tab.page = nil
+		t.tab.page, t.tab = nil, nil
 	}
 	if t.page != nil {
-		t.page.tab = nil
+		t.page.tab, t.page = nil, nil
 	}
 	if r.lastTab == t {
 		r.lastTab = nil
 	}
-	delete(r.targets, id)
+	if t.ghost = t.pending && len(t.heirs) > 0; !t.ghost {
+		delete(r.targets, id)
+	}
 	if t.owner != nil {
 		r.vacate(t.owner)
 	}
@@ -278,9 +332,7 @@ func (r *Router) crashed(id string, m *Message, env *Envelope) {
 	for _, s := range t.sessions {
 		r.failOpen(s)
 	}
-	if t.owner != nil {
-		r.tell(t, `"method":"`+eventTargetCrashed+`","params":`, string(env.Params.Of(m.Text())))
-	}
+	r.tellAll(t, `"method":"`+eventTargetCrashed+`","params":`, string(env.Params.Of(m.Text())))
 }
 
 // failOpen answers what is open on a session of a crashed renderer.
@@ -290,10 +342,18 @@ func (r *Router) failOpen(s *session) {
 	}
 }
 
-// tell sends an event about a target to each session of its owner that
+// audience is who sees a target: its owner, or the viewers of a worker.
+func (r *Router) audience(t *target) []*client {
+	if t.owner != nil {
+		return []*client{t.owner}
+	}
+	return t.viewers
+}
+
+// tell sends an event about a target to each session of a client that
 // discovers such targets.
-func (r *Router) tell(t *target, body ...string) {
-	for _, c := range t.owner.conns {
+func (r *Router) tell(t *target, cl *client, body ...string) {
+	for _, c := range cl.conns {
 		for _, s := range c.discovering {
 			if s.discover.allows(t.info.Type) {
 				r.emit(s, body...)
@@ -302,20 +362,26 @@ func (r *Router) tell(t *target, body ...string) {
 	}
 }
 
-func (r *Router) tellCreated(t *target) {
-	if t.owner.hears(t) {
-		r.tell(t, createdEvent(t, t.owner)...)
+func (r *Router) tellAll(t *target, body ...string) {
+	for _, cl := range r.audience(t) {
+		r.tell(t, cl, body...)
 	}
 }
 
-func (r *Router) tellChanged(t *target) {
-	if t.owner.hears(t) {
-		r.tell(t, `"method":"`+eventTargetInfoChanged+`","params":{"targetInfo":`, t.infoFor(t.owner), `}`)
+func (r *Router) tellCreated(t *target, cl *client) {
+	if cl.hears() {
+		r.tell(t, cl, createdEvent(t, cl)...)
+	}
+}
+
+func (r *Router) tellChanged(t *target, cl *client) {
+	if cl.hears() {
+		r.tell(t, cl, `"method":"`+eventTargetInfoChanged+`","params":{"targetInfo":`, t.infoFor(cl), `}`)
 	}
 }
 
 // hears saves the work of an event that nobody will get.
-func (cl *client) hears(t *target) bool {
+func (cl *client) hears() bool {
 	return slices.ContainsFunc(cl.conns, func(c *conn) bool { return len(c.discovering) > 0 })
 }
 

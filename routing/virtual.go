@@ -80,7 +80,7 @@ func (r *Router) setAutoAttach(c *conn, s *session, m *Message, env *Envelope) {
 	case !s.root:
 		q := r.open(s, c, s, env.ID)
 		r.hideForeign(q, m, env)
-		s.legacyChildren = !flatten
+		s.legacyChildren, s.autoOn = !flatten, on
 		if !flatten {
 			setParam(m, env, "flatten", "true", flattenGiven)
 		}
@@ -117,40 +117,47 @@ func (r *Router) autoAttachSet(q *request, m *Message, env *Envelope) {
 	switch {
 	case s.auto == nil:
 		for _, ch := range slices.Clone(s.children) {
-			if ch.autoMade {
+			switch {
+			case ch.hub:
+				r.hubDetach(ch).batch = b
+				b.open++
+			case ch.autoMade:
 				r.detach(s, ch.id, nil).batch = b
 				b.open++
 			}
 		}
 	case was == nil: // asked again while on, it attaches nothing
 		for _, t := range slices.SortedFunc(maps.Values(r.targets), func(a, b *target) int { return cmp.Compare(a.used, b.used) }) {
-			if t.owner == q.conn.client {
+			if !t.fresh && slices.Contains(r.audience(t), q.conn.client) {
 				r.autoAttachOn(s, t, b)
 			}
 		}
 	}
+	if q := r.updateHub(); q != nil && s.auto != nil {
+		q.batch = b
+		b.open++
+	}
 	r.settle(b)
 }
 
-// autoAttach attaches to a target on each root of its owner that asked for
-// such ones; the reply of b then waits for it.
-func (r *Router) autoAttach(t *target, b *batch) {
-	for _, c := range t.owner.conns {
-		for _, s := range c.sessions {
-			r.autoAttachOn(s, t, b)
-		}
+// wants reports whether an auto-attach is to reach a top-level target.
+func (a *auto) wants(t *target) bool {
+	if a == nil || t.info.ParentID != "" || t.info.Type == typeBrowser || t.info.Type == typeTab || t.closing {
+		return false
 	}
+	return a.filter.allows(t.info.Type) || t.tab != nil && a.filter.allows(typeTab)
 }
 
-// autoAttachOn attaches once to a top-level target, or to its tab.
+// autoAttachOn attaches a root once to a target that it wants, or to its tab;
+// the reply of b then waits for it.
 func (r *Router) autoAttachOn(s *session, t *target, b *batch) {
-	if s.auto == nil || t.info.ParentID != "" || t.info.Type == typeBrowser || t.closing {
+	if !s.auto.wants(t) {
 		return
 	}
-	if t.tab != nil && s.auto.filter.allows(typeTab) {
+	if !s.auto.filter.allows(t.info.Type) {
 		t = t.tab
 	}
-	if !s.auto.filter.allows(t.info.Type) || slices.ContainsFunc(s.children, func(ch *session) bool { return ch.autoMade && ch.targetID == t.id }) {
+	if slices.ContainsFunc(s.children, func(ch *session) bool { return ch.autoMade && ch.targetID == t.id }) {
 		return
 	}
 	var q *request

@@ -1,0 +1,265 @@
+package routing
+
+import (
+	"slices"
+	"time"
+
+	"github.com/chromedp/cdproto/runtime"
+	cdptarget "github.com/chromedp/cdproto/target"
+)
+
+// hub is the one auto-attach at browser level, the proxy's own. Any such
+// auto-attach blocks every window.open until somebody runs the popup, so it is
+// off, or on with wait and each of its sessions is seen to: handed to the owner
+// of the target when that client auto-attaches, else run and detached.
+type hub struct {
+	session *session // its sub-root; nil until it is attached
+	on      bool     // what Chrome was told last
+}
+
+// hubFilter lets through what a client's root may auto-attach to.
+var hubFilter = cdptarget.Filter{
+	{Type: typeBrowserUI, Exclude: true}, {Type: typeBrowser, Exclude: true}, {Type: typeTab, Exclude: true}, {},
+}
+
+// patience is how long a new target waits for the hub, and one kept in tab mode
+// for its client. Neither was ever seen to run out.
+const patience = 5 * time.Second
+
+// due is a target that has waited long enough at that time.
+type due struct {
+	at     time.Time
+	target *target
+}
+
+// hubAttached begins the hub's life: on once, so that whatever a proxy before
+// this one left paused is run, then as the clients want it.
+func (r *Router) hubAttached(q *request, m *Message, env *Envelope) {
+	s := r.sessions[resultIDs(m, env).SessionID]
+	if s == nil {
+		return // Chrome is shutting down
+	}
+	r.hub.session = s
+	r.switchHub(true)
+	r.updateHub()
+}
+
+// updateHub switches the hub on while any root auto-attaches.
+func (r *Router) updateHub() *request {
+	want := false
+	for _, c := range r.conns {
+		want = want || slices.ContainsFunc(c.sessions, func(s *session) bool { return s.auto != nil })
+	}
+	if r.hub.session == nil || want == r.hub.on {
+		return nil
+	}
+	return r.switchHub(want)
+}
+
+func (r *Router) switchHub(on bool) *request {
+	r.hub.on = on
+	flat := true
+	p := cdptarget.SetAutoAttachParams{AutoAttach: on, WaitForDebuggerOnStart: on, Flatten: &flat}
+	if on {
+		p.Filter = hubFilter
+	}
+	for _, t := range r.targets {
+		if t.held != nil && !on { // paused: the hub's end would leave it so for ever
+			r.release(t.held)
+			t.held = nil
+			r.hubIsDone(t)
+		}
+	}
+	return r.ask(r.hub.session, cdptarget.CommandSetAutoAttach, p, ignore)
+}
+
+// hubReached takes a session that the hub made. Targets of before the hub was
+// on have their sessions from elsewhere.
+func (r *Router) hubReached(s *session, raw []byte, waiting bool) {
+	s.hub, s.paused, s.info = true, waiting, slices.Clone(raw)
+	switch t := s.target; {
+	case !r.hub.on: // Chrome has ended this session by now, and it may have paused its target
+		if t != nil {
+			r.hubIsDone(t)
+		}
+		r.free(s.targetID)
+	case t == nil || !t.fresh:
+		r.release(s)
+	default:
+		t.held = s
+		r.decideHub(t)
+	}
+}
+
+// free runs a target from a session of its own, which ends with that.
+func (r *Router) free(targetID string) { r.attach(nil, targetID, ignore) }
+
+// decideHub hands the hub's session on a new target over, keeps it, or lets
+// it go; while the owner is not known yet it stays as it is.
+func (r *Router) decideHub(t *target) {
+	s := t.held
+	if s == nil || t.pending {
+		return
+	}
+	t.held = nil
+	alone := len(r.audience(t)) == 1
+	for _, root := range r.rootsFor(t) {
+		switch {
+		case s == nil || !alone:
+		case root.auto.filter.allows(t.info.Type):
+			r.handOver(s, root)
+			s = nil
+			continue
+		case root.auto.wait:
+			r.keep(t, s)
+			s = nil
+		}
+		r.autoAttachOn(root, t, t.hubBatch)
+	}
+	if s != nil {
+		r.release(s)
+	}
+	r.hubIsDone(t)
+}
+
+// hubIsDone ends a target's waiting for the hub, and a reply's that waited for it.
+func (r *Router) hubIsDone(t *target) {
+	t.fresh = false
+	if b := t.hubBatch; b != nil {
+		t.hubBatch = nil
+		r.settle(b)
+	}
+}
+
+// rootsFor lists the roots whose auto-attach is to reach the target.
+func (r *Router) rootsFor(t *target) (roots []*session) {
+	for _, cl := range r.audience(t) {
+		for _, c := range cl.conns {
+			for _, s := range c.sessions {
+				if s.auto.wants(t) {
+					roots = append(roots, s)
+				}
+			}
+		}
+	}
+	return roots
+}
+
+// handOver makes the hub's session the client's: paused if it asked for that,
+// so that its init scripts come first. An attach of its own would come too
+// late for a noopener popup, and release an opener popup for everybody.
+func (r *Router) handOver(s, root *session) {
+	t := s.target
+	s.parent.children = slices.DeleteFunc(s.parent.children, func(o *session) bool { return o == s })
+	s.parent = root
+	root.children = append(root.children, s)
+	s.carrier, s.autoMade = root.carrier, true
+	if !root.auto.wait {
+		r.run(s)
+	}
+	first := !t.attachedTo(root.conn.client)
+	r.give(s, root.conn)
+	if first {
+		r.tellChanged(t, root.conn.client)
+	}
+	waiting := "false"
+	if root.auto.wait {
+		waiting = "true"
+	}
+	s.paused = root.auto.wait
+	r.emit(root, `"method":"`+eventAttachedToTarget+`","params":{"sessionId":"`, s.id, `","targetInfo":`, string(withAttached(nil, s.info, true)), `,"waitingForDebugger":`, waiting, `}`)
+	s.info = nil
+}
+
+// run lets a paused target go on.
+func (r *Router) run(s *session) {
+	s.paused = false
+	r.ask(s, runtime.CommandRunIfWaitingForDebugger, nil, ignore)
+}
+
+// release runs a hub's session and ends it, without waiting: to detach alone
+// would leave a popup paused for ever. The run's reply is usually lost.
+func (r *Router) release(s *session) {
+	r.run(s)
+	r.detach(r.hub.session, s.id, nil)
+}
+
+// keep holds the hub's session on a page whose client attaches to its tab: an
+// opener popup stays paused until the client runs the page.
+func (r *Router) keep(t *target, s *session) {
+	t.kept = s
+	r.dues = append(r.dues, due{r.now.Add(patience), t})
+}
+
+// letGo ends the keeping of a page.
+func (r *Router) letGo(t *target) {
+	if s := t.kept; s != nil {
+		t.kept = nil
+		r.release(s)
+	}
+}
+
+// Next is when Tick is to be called; zero when nothing is due.
+func (r *Router) Next() time.Time {
+	if len(r.dues) == 0 {
+		return time.Time{}
+	}
+	return r.dues[0].at
+}
+
+// Tick does what is due by now.
+func (r *Router) Tick(now time.Time, out []Action) []Action {
+	r.begin(now, out)
+	for len(r.dues) > 0 && !r.dues[0].at.After(now) {
+		t := r.dues[0].target
+		r.dues = r.dues[1:]
+		r.letGo(t)
+		if t.fresh {
+			for _, root := range r.rootsFor(t) {
+				r.autoAttachOn(root, t, t.hubBatch)
+			}
+			r.hubIsDone(t)
+		}
+	}
+	return r.out
+}
+
+// runCommand is a client's Runtime.runIfWaitingForDebugger.
+func (r *Router) runCommand(c *conn, s *session, m *Message, env *Envelope) {
+	s.paused = false
+	r.forward(c, s, m, env)
+	switch t := s.target; {
+	case t == nil:
+	case t.page != nil: // the tab's run frees a noopener popup, unless its page is to be run
+		if !s.autoOn {
+			r.letGo(t.page)
+		}
+	case s.parent != nil && s.parent.target != nil && s.parent.target == t.tab:
+		r.letGo(t)
+	}
+}
+
+// detachCommand is a client's Target.detachFromTarget. A session that the hub
+// made is ended at the hub, and never while it holds its target.
+func (r *Router) detachCommand(c *conn, s *session, m *Message, env *Envelope) {
+	named := func(ch *session) bool {
+		if env.ChildID != nil {
+			return ch.id == string(env.ChildID)
+		}
+		return env.TargetID != nil && ch.targetID == string(env.TargetID)
+	}
+	if i := slices.IndexFunc(s.children, named); i >= 0 && s.children[i].hub {
+		q := r.hubDetach(s.children[i])
+		q.conn, q.session, q.clientID, q.answer = c, s, env.ID, nil
+		return
+	}
+	r.forward(c, s, m, env)
+}
+
+// hubDetach ends a client's session that the hub made.
+func (r *Router) hubDetach(s *session) *request {
+	if s.paused {
+		r.run(s)
+	}
+	return r.detach(r.hub.session, s.id, nil)
+}
