@@ -8,18 +8,7 @@ import (
 // TestHotPathAllocates holds the router to nothing at all for a command, its
 // reply and an event of a session.
 func TestHotPathAllocates(t *testing.T) {
-	p := &player{t: t, r: New(Config{}), names: map[ConnID]string{}, conns: map[string]ConnID{}}
-	for _, line := range []string{
-		"start", "open c1 alice",
-		`c1> {"id":1,"method":"Target.createTarget","params":{"url":"u"}}`,
-		`b> {"method":"Target.targetCreated","params":{"targetInfo":{"targetId":"PAGE1","type":"page","title":"","url":"u","attached":false}}}`,
-		`b< Target.createTarget "result":{"targetId":"PAGE1"}`,
-		`c1> {"id":2,"method":"Target.attachToTarget","params":{"targetId":"PAGE1","flatten":true}}`,
-		`b> {"method":"Target.attachedToTarget","params":{"sessionId":"S1","targetInfo":{"targetId":"PAGE1","type":"page","title":"","url":"u","attached":true},"waitingForDebugger":false},"sessionId":"ROOT-c1"}`,
-		`b< Target.attachToTarget "result":{"sessionId":"S1"}`,
-	} {
-		p.step(line)
-	}
+	p := playerWithPage(t)
 	id := p.r.lastID + 1
 	conn, now := p.conns["c1"], time.Unix(0, 0)
 	command := []byte(`{"id":77,"method":"Runtime.evaluate","params":{"expression":"1"},"sessionId":"S1"}`)

@@ -13,6 +13,8 @@ type client struct {
 	id       string
 	conns    []*conn
 	contexts []string // browser contexts that it created
+	windows  []string // ids of windows that it was told of
+	perms    perms    // what it granted in the shared context
 	rooted   bool     // had a root connection: it leaves with its last one
 	gone     bool     // left: what it still owns is being closed
 }
@@ -248,6 +250,7 @@ func (r *Router) vacate(cl *client) {
 	}
 	cl.gone = true
 	delete(r.clients, cl.id)
+	r.regrant(&cl.perms)
 	for _, t := range own {
 		r.closeTarget(t)
 	}

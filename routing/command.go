@@ -30,11 +30,7 @@ func (r *Router) command(c *conn, via *session, m *Message, env *Envelope) {
 	if s.target != nil {
 		r.use(s.target)
 	}
-	if rule, ok := policy[string(env.Method)]; ok {
-		rule.do(r, c, s, m, env)
-		return
-	}
-	r.forward(c, s, m, env)
+	r.apply(c, s, m, env)
 }
 
 // forward sends a command to the browser, on the session that it speaks to.

@@ -99,13 +99,3 @@ func (r *Router) clicked(url string) *client {
 	r.clicks = slices.Delete(r.clicks, i, i+1)
 	return cl
 }
-
-// stringParam reads a string of params, "" when there is none.
-func stringParam(params []byte, key string) string {
-	v, ok := Member(params, key)
-	if !ok {
-		return ""
-	}
-	s, _ := Unquote(v.Of(params))
-	return string(s)
-}

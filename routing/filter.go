@@ -22,22 +22,6 @@ func (f filter) allows(kind string) bool {
 	return false
 }
 
-// boolParam reads a boolean of params; ok is false where Chrome would refuse
-// what stands there.
-func boolParam(params []byte, key string) (v, present, ok bool) {
-	s, present := Member(params, key)
-	if !present {
-		return false, false, true
-	}
-	switch string(s.Of(params)) {
-	case "true":
-		return true, true, true
-	case "false":
-		return false, true, true
-	}
-	return false, true, false
-}
-
 // filterParam reads the filter of params.
 func filterParam(params []byte) (f filter, present, ok bool) {
 	s, present := Member(params, "filter")

@@ -41,7 +41,7 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &player{t: t, r: New(Config{}), names: map[ConnID]string{}, conns: map[string]ConnID{}}
+			p := newPlayer(t)
 			var got strings.Builder
 			for _, line := range strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n") {
 				if isOutcome(line) {
@@ -90,6 +90,10 @@ type player struct {
 	conns map[string]ConnID
 	now   time.Time
 	open  []Envelope // what the browser has not answered, as it came
+}
+
+func newPlayer(t *testing.T) *player {
+	return &player{t: t, r: New(Config{}), names: map[ConnID]string{}, conns: map[string]ConnID{}}
 }
 
 func (p *player) step(line string) []string {

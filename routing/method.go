@@ -1,6 +1,6 @@
 package routing
 
-// Names that cdproto has no constants for: events, and what is deprecated.
+// Names that cdproto has no constants for: events, what is deprecated, and what would bring in a package for one word.
 const (
 	eventTargetCreated     = "Target.targetCreated"
 	eventTargetInfoChanged = "Target.targetInfoChanged"
@@ -15,7 +15,13 @@ const (
 	eventDialogOpening       = "Page.javascriptDialogOpening"
 	eventDialogClosed        = "Page.javascriptDialogClosed"
 
-	commandSendMessage  = "Target.sendMessageToTarget"
-	commandFetchEnable  = "Fetch.enable"
-	commandPageDownload = "Page.setDownloadBehavior"
+	commandSendMessage        = "Target.sendMessageToTarget"
+	commandFetchEnable        = "Fetch.enable"
+	commandFetchDisable       = "Fetch.disable"
+	commandPageDownload       = "Page.setDownloadBehavior"
+	commandGrantPermissions   = "Browser.grantPermissions"
+	commandDeleteCookies      = "Storage.deleteCookies"
+	commandStorageKeyForFrame = "Storage.getStorageKeyForFrame"
+	commandIORead             = "IO.read"
+	commandIOClose            = "IO.close"
 )

@@ -2,50 +2,131 @@ package routing
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/security"
+	"github.com/chromedp/cdproto/storage"
+	"github.com/chromedp/cdproto/systeminfo"
 	cdptarget "github.com/chromedp/cdproto/target"
+	"github.com/chromedp/cdproto/tracing"
 )
 
-// rule is what becomes of a method, and why it does not just pass.
+// verdict is what becomes of a method.
+type verdict string
+
+const (
+	allow   verdict = "allow"   // passes, like whatever a page session says that has no row
+	scope   verdict = "scope"   // passes, held to what is the client's own
+	emulate verdict = "emulate" // answered by the proxy, as a Chrome of its own would
+	refuse  verdict = "refuse"  // answered with an error
+)
+
+// rule is a row of the policy: the verdict, the reason, and who carries it out
+// (nil: it just passes).
 type rule struct {
-	why string
-	do  func(*Router, *conn, *session, *Message, *Envelope)
+	verdict verdict
+	why     string
+	do      func(*Router, *conn, *session, *Message, *Envelope)
 }
 
-// policy has a row for each method that does not just pass. It holds at every
-// depth: at a root, on a page session, inside sendMessageToTarget. Ids of
-// others in any command's params are hidden besides (hideForeign).
+// policy holds at every depth: at a root, on a page session, inside
+// sendMessageToTarget. A method without a row passes on page sessions and is
+// unknown at roots: a new one there might act on everybody. Ids of others in
+// any command's params are hidden besides (hideForeign).
 var policy map[string]rule
 
 func init() { // not at the declaration: the handlers lead back to the table
 	policy = map[string]rule{
-		cdptarget.CommandGetTargets:         {"shows its own targets only", (*Router).getTargets},
-		cdptarget.CommandGetTargetInfo:      {"attached is the client's own truth", (*Router).getTargetInfo},
-		cdptarget.CommandAttachToTarget:     {"a non-flat session is made of a flat one", (*Router).attachToTarget},
-		commandSendMessage:                  {"what is inside is a command like any other", (*Router).sendMessageToTarget},
-		cdptarget.CommandCloseTarget:        {"its window counts it no longer", (*Router).closeTargetCommand},
-		cdptarget.CommandCreateTarget:       {"makes it the client's, in a window of its own", (*Router).createTarget},
-		cdptarget.CommandSetDiscoverTargets: {"one discovery serves all", (*Router).setDiscoverTargets},
-		cdptarget.CommandSetAutoAttach:      {"at a root it would attach to everybody's tabs", (*Router).setAutoAttach},
+		// Targets and sessions.
+		cdptarget.CommandGetTargets:             {scope, "shows its own targets only", (*Router).getTargets},
+		cdptarget.CommandGetTargetInfo:          {scope, "attached is the client's own truth", (*Router).getTargetInfo},
+		cdptarget.CommandCreateTarget:           {scope, "makes it the client's, in a window of its own", (*Router).createTarget},
+		cdptarget.CommandCloseTarget:            {scope, "its own targets only; its window counts it no longer", (*Router).closeTargetCommand},
+		cdptarget.CommandActivateTarget:         {scope, "its own targets only, which have windows of their own", nil},
+		cdptarget.CommandAttachToTarget:         {scope, "its own targets only; a non-flat session is made of a flat one", (*Router).attachToTarget},
+		cdptarget.CommandDetachFromTarget:       {scope, "its own sessions only; one that the hub made ends at the hub", (*Router).detachCommand},
+		cdptarget.CommandAttachToBrowserTarget:  {allow, "a root within its own", nil},
+		cdptarget.CommandAutoAttachRelated:      {scope, "its own targets only", nil},
+		cdptarget.CommandGetDevToolsTarget:      {scope, "its own targets only", nil},
+		cdptarget.CommandSetDiscoverTargets:     {emulate, "one discovery serves all", (*Router).setDiscoverTargets},
+		cdptarget.CommandSetAutoAttach:          {emulate, "at a root it would hold everybody's tabs; passes elsewhere", (*Router).setAutoAttach},
+		runtime.CommandRunIfWaitingForDebugger:  {scope, "ends what the hub holds for it", (*Router).runCommand},
+		commandSendMessage:                      {emulate, "what is inside is a command like any other", (*Router).sendMessageToTarget},
+		cdptarget.CommandCreateBrowserContext:   {scope, "makes it the client's", (*Router).createBrowserContext},
+		cdptarget.CommandGetBrowserContexts:     {scope, "shows its own contexts only", (*Router).getBrowserContexts},
+		cdptarget.CommandDisposeBrowserContext:  {scope, "its own contexts only", (*Router).disposeBrowserContext},
+		cdptarget.CommandExposeDevToolsProtocol: {refuse, "gives a page the whole browser", notAllowed},
+		cdptarget.CommandSetRemoteLocations:     {refuse, "browser-wide, the last one wins", notAllowed},
+		cdptarget.CommandOpenDevTools:           {refuse, "opens a window of Chrome's own", notAllowed},
 
-		cdptarget.CommandCreateBrowserContext:  {"makes it the client's", (*Router).createBrowserContext},
-		cdptarget.CommandGetBrowserContexts:    {"shows its own contexts only", (*Router).getBrowserContexts},
-		cdptarget.CommandDisposeBrowserContext: {"its own contexts only", (*Router).disposeBrowserContext},
+		// The browser.
+		browser.CommandClose:                   {emulate, "closes what is the client's, never Chrome", (*Router).browserClose},
+		browser.CommandCrash:                   {refuse, "everybody's browser", notAllowed},
+		browser.CommandCrashGPUProcess:         {refuse, "everybody's browser", notAllowed},
+		browser.CommandGetVersion:              {allow, "the same for all", nil},
+		browser.CommandGetBrowserCommandLine:   {allow, "the same for all", nil},
+		browser.CommandGetHistogram:            {allow, "counts, of nobody in particular", nil},
+		browser.CommandGetHistograms:           {allow, "counts, of nobody in particular", nil},
+		browser.CommandGetGlobalPrivacyControl: {allow, "the same for all", nil},
+		browser.CommandSetGlobalPrivacyControl: {refuse, "browser-wide, the last one wins", notAllowed},
+		browser.CommandAddMockCamera:           {refuse, "browser-wide", notAllowed},
+		browser.CommandSetDockTile:             {refuse, "browser-wide, the last one wins", notAllowed},
+		browser.CommandExecuteBrowserCommand:   {refuse, "works Chrome's own interface", notAllowed},
+		browser.CommandGetWindowForTarget:      {scope, "its own targets only", (*Router).getWindowForTarget},
+		browser.CommandGetWindowBounds:         {scope, "windows of its own targets only", (*Router).windowCommand},
+		browser.CommandSetWindowBounds:         {scope, "windows of its own targets only", (*Router).windowCommand},
+		browser.CommandSetContentsSize:         {scope, "windows of its own targets only", (*Router).windowCommand},
+		browser.CommandSetDownloadBehavior:     {emulate, "browser-wide, the last one wins", succeed},
+		commandPageDownload:                    {emulate, "acts browser-wide too", succeed},
+		browser.CommandCancelDownload:          {allow, "guids are told to their owner only", nil},
+		commandGrantPermissions:                {scope, "Chrome replaces the list; each client's stays", (*Router).grantPermissions},
+		browser.CommandSetPermission:           {scope, "goes when its client goes", (*Router).setPermission},
+		browser.CommandResetPermissions:        {scope, "takes back its own only", (*Router).resetPermissions},
 
-		cdptarget.CommandExposeDevToolsProtocol: {"gives a page the whole browser", notAllowed},
-		cdptarget.CommandSetRemoteLocations:     {"browser-wide, the last one wins", notAllowed},
-		browser.CommandCrash:                    {"everybody's browser", notAllowed},
-		browser.CommandCrashGPUProcess:          {"everybody's browser", notAllowed},
-		cdptarget.CommandDetachFromTarget:       {"a session that the hub made ends at the hub", (*Router).detachCommand},
-		runtime.CommandRunIfWaitingForDebugger:  {"ends what the hub holds for it", (*Router).runCommand},
-		commandFetchEnable:                      {"at a root it stops everybody's requests", notAtRoot},
+		// What all share: the login, the certificate checks, the trace.
+		storage.CommandGetCookies:                   {allow, "the login is for all", nil},
+		storage.CommandSetCookies:                   {allow, "the login is for all", nil},
+		storage.CommandClearCookies:                 {refuse, "wipes the login that all share", (*Router).clear},
+		commandDeleteCookies:                        {refuse, "wipes the login that all share", (*Router).clear},
+		network.CommandClearBrowserCookies:          {refuse, "wipes the login that all share", (*Router).clear},
+		network.CommandClearBrowserCache:            {allow, "costs the others time, and nothing else", nil},
+		storage.CommandClearDataForOrigin:           {refuse, "of cookies: wipes the login that all share", (*Router).clearData},
+		storage.CommandClearDataForStorageKey:       {refuse, "of cookies: wipes the login that all share", (*Router).clearData},
+		storage.CommandRunBounceTrackingMitigations: {refuse, "wipes what all share", (*Router).clear},
+		storage.CommandGetUsageAndQuota:             {allow, "reads", nil},
+		storage.CommandGetTrustTokens:               {allow, "reads", nil},
+		storage.CommandGetStorageKey:                {allow, "reads", nil},
+		commandStorageKeyForFrame:                   {allow, "reads", nil},
+		security.CommandSetIgnoreCertificateErrors:  {scope, "at a root it acts on everybody's tabs", notAtRoot},
+		security.CommandEnable:                      {allow, "turns on events of its own session", nil},
+		security.CommandDisable:                     {allow, "turns off events of its own session", nil},
+		commandFetchEnable:                          {scope, "at a root it stops everybody's requests", notAtRoot},
+		commandFetchDisable:                         {allow, "ends nothing at a root", nil},
+		systeminfo.CommandGetInfo:                   {allow, "the same for all", nil},
+		systeminfo.CommandGetProcessInfo:            {allow, "the same for all", nil},
+		systeminfo.CommandGetFeatureState:           {allow, "the same for all", nil},
+		tracing.CommandStart:                        {allow, "one at a time, which Chrome itself says; ends with its session", nil},
+		tracing.CommandEnd:                          {allow, "of its own trace, which Chrome sees to", nil},
+		tracing.CommandGetCategories:                {allow, "reads", nil},
+		tracing.CommandGetTrackEventDescriptor:      {allow, "reads", nil},
+		tracing.CommandRecordClockSyncMarker:        {allow, "of its own trace, which Chrome sees to", nil},
+		tracing.CommandRequestMemoryDump:            {allow, "of its own trace, which Chrome sees to", nil},
+		commandIORead:                               {allow, "handles are good on their own session only", nil},
+		commandIOClose:                              {allow, "handles are good on their own session only", nil},
+	}
+}
 
-		browser.CommandClose:               {"closes what is the client's, never Chrome", (*Router).browserClose},
-		browser.CommandSetDownloadBehavior: {"browser-wide, the last one wins", succeed},
-		commandPageDownload:                {"acts browser-wide too", succeed},
+// apply does what the policy says of a command.
+func (r *Router) apply(c *conn, s *session, m *Message, env *Envelope) {
+	switch rule, ok := policy[string(env.Method)]; {
+	case ok && rule.do != nil:
+		rule.do(r, c, s, m, env)
+	case !ok && s.root:
+		r.reply(s, env.ID, errorBody(codeMethod, "'"+string(env.Method)+"' wasn't found"))
+	default:
+		r.forward(c, s, m, env)
 	}
 }
 
@@ -73,156 +154,4 @@ func (r *Router) browserClose(c *conn, s *session, _ *Message, env *Envelope) {
 	for _, o := range slices.Clone(c.client.conns) {
 		r.end(o, ReasonBrowserClose)
 	}
-}
-
-// getTargets asks Chrome, since discovery does not tell titles, and keeps what
-// is the client's, most recently used first.
-func (r *Router) getTargets(c *conn, s *session, m *Message, env *Envelope) {
-	r.forward(c, s, m, env).answer = (*Router).targetsKnown
-}
-
-func (r *Router) targetsKnown(q *request, m *Message, env *Envelope) {
-	if failed(env) || q.conn == nil {
-		r.pass(q, m, env)
-		return
-	}
-	var own []*target
-	for _, t := range r.refresh(m, env) {
-		if r.visible(q.conn.client, t) {
-			own = append(own, t)
-		}
-	}
-	slices.SortStableFunc(own, func(a, b *target) int { return byUse(b, a) })
-	var infos []string
-	for _, t := range own {
-		infos = append(infos, t.infoFor(q.conn.client))
-	}
-	r.reply(q.session, q.clientID, `"result":{"targetInfos":[`+strings.Join(infos, ",")+`]}`)
-}
-
-func (r *Router) getTargetInfo(c *conn, s *session, m *Message, env *Envelope) {
-	r.forward(c, s, m, env).answer = (*Router).targetInfoKnown
-}
-
-func (r *Router) targetInfoKnown(q *request, m *Message, env *Envelope) {
-	if failed(env) || q.conn == nil {
-		r.pass(q, m, env)
-		return
-	}
-	result := env.Result.Of(m.Text())
-	v, _ := Member(result, "targetInfo")
-	raw := v.Of(result)
-	info, _ := readTarget(raw)
-	if t := r.targets[info.TargetID]; t != nil {
-		attached := info.Type == typeBrowser || t.attachedTo(q.conn.client)
-		r.reply(q.session, q.clientID, `"result":{"targetInfo":`+string(withAttached(nil, raw, attached))+`}`)
-		return
-	}
-	r.pass(q, m, env)
-}
-
-func (r *Router) closeTargetCommand(c *conn, s *session, m *Message, env *Envelope) {
-	if t := r.targets[string(env.TargetID)]; r.visible(c.client, t) {
-		r.leaving(t)
-	}
-	r.forward(c, s, m, env)
-}
-
-// createTarget goes through the proxy's own root, where the reply comes even
-// when the client leaves: the tab must not be left without an owner.
-func (r *Router) createTarget(c *conn, s *session, m *Message, env *Envelope) {
-	params := object(m, env)
-	newWindow, given, ok := boolParam(params, "newWindow")
-	background, _, _ := boolParam(params, "background")
-	hidden, _, _ := boolParam(params, "hidden")
-	var via *session
-	if hidden {
-		via = s // a hidden target lives and dies with the session that made it
-	}
-	q := r.open(via, c, s, env.ID)
-	q.answer, q.client, q.url = (*Router).targetMade, c.client, stringParam(params, "url")
-	shared := env.ContextID == nil || string(env.ContextID) == r.defaultContext
-	r.hideForeign(q, m, env)
-	if params != nil && ok && !hidden && shared {
-		w, want := r.place(c.client, newWindow, background)
-		q.window = w
-		if want && !newWindow {
-			setParam(m, env, "newWindow", "true", given)
-		}
-	}
-	r.creating = append(r.creating, q)
-	r.send(q, m, env)
-}
-
-// targetMade gives the new target to its client, and only then the reply: the
-// events about it come first, as in Chrome.
-func (r *Router) targetMade(q *request, m *Message, env *Envelope) {
-	r.dropCreating(q)
-	t := r.targets[resultIDs(m, env).TargetID]
-	if t != nil && t.page != nil {
-		t = t.page // forTab
-	}
-	if t == nil {
-		if q.window != nil {
-			q.window.tabs--
-		}
-		r.notMadeBy(q)
-		r.made(q, "", m, env)
-		r.vacate(q.client)
-		return
-	}
-	t.window = q.window
-	b := &batch{open: 1}
-	r.use(t)
-	r.own(t, q.client)
-	if t.fresh {
-		t.hubBatch = b
-		b.open++
-	}
-	for _, root := range r.rootsFor(t) {
-		if !t.fresh {
-			r.autoAttachOn(root, t, b)
-		}
-	}
-	r.notMadeBy(q)
-	if q.conn == nil || b.open == 1 {
-		r.made(q, t.id, m, env)
-		return
-	}
-	result := env.Result.Of(m.Text())
-	b.owed, b.body = owed{q.conn, q.session, q.clientID}, `"result":`+string(result)
-	r.settle(b)
-}
-
-// made answers a createTarget, to a client or over HTTP.
-func (r *Router) made(q *request, id string, m *Message, env *Envelope) {
-	if q.token == 0 {
-		r.pass(q, m, env)
-		return
-	}
-	r.out = append(r.out, Action{Kind: Answer, Token: q.token, Result: Result{TargetID: id, Err: errorOf(m, env)}})
-}
-
-// setParam sets a member of params to a raw value.
-func setParam(m *Message, env *Envelope, key, value string, present bool) {
-	params := object(m, env)
-	if present {
-		v, _ := Member(params, key)
-		m.Replace(env, Span{env.Params.Start + v.Start, env.Params.Start + v.End}, []byte(value))
-		return
-	}
-	member := `"` + key + `":` + value
-	if len(strings.TrimSpace(string(params[1:len(params)-1]))) > 0 {
-		member += ","
-	}
-	at := env.Params.Start + 1
-	m.Replace(env, Span{at, at}, []byte(member))
-}
-
-// object is a command's params; nil when they are none or no object.
-func object(m *Message, env *Envelope) []byte {
-	if p := env.Params.Of(m.Text()); len(p) > 0 && p[0] == '{' {
-		return p
-	}
-	return nil
 }

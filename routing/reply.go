@@ -9,6 +9,7 @@ import (
 const (
 	codeParams  = -32602
 	codeServer  = -32000
+	codeMethod  = -32601
 	codeSession = -32001
 
 	textNoSession  = "Session with given id not found."

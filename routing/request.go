@@ -32,18 +32,19 @@ type request struct {
 	answer answer // nil: pass it on
 
 	// what some answers need
-	url      string  // createTarget: the address asked for
-	client   *client // createTarget: whose the tab will be
-	window   *window // createTarget: where the tab will be
-	opens    *conn   // an attach: of this connection's root or page
-	subject  string  // an attach: target id; disposeBrowserContext: context id
-	legacy   bool    // an attach: the client wants a non-flat session
-	auto     bool    // an attach: made by virtual auto-attach
-	batch    *batch  // one of several that a reply waits for
-	discover filter  // setDiscoverTargets
-	autoAsk  *auto   // setAutoAttach
-	hidden   string  // what stands in the command for a foreign id …
-	foreign  string  // … which the client wrote so
+	url      string   // createTarget: the address asked for
+	client   *client  // createTarget: whose the tab will be
+	window   *window  // createTarget: where the tab will be
+	opens    *conn    // an attach: of this connection's root or page
+	subject  string   // an attach: target id; a context or permission: what it is about
+	list     []string // grantPermissions: what was asked for
+	legacy   bool     // an attach: the client wants a non-flat session
+	auto     bool     // an attach: made by virtual auto-attach
+	batch    *batch   // one of several that a reply waits for
+	discover filter   // setDiscoverTargets
+	autoAsk  *auto    // setAutoAttach
+	hidden   string   // what stands in the command for a foreign id …
+	foreign  string   // … which the client wrote so
 
 	prev, next *request // on via's list
 }
@@ -106,12 +107,14 @@ func (r *Router) ask(via *session, method string, params any, a answer) *request
 	buf = append(buf, method...)
 	buf = append(buf, '"')
 	if params != nil {
-		p, err := json.Marshal(params)
-		if err != nil {
+		buf = append(buf, `,"params":`...)
+		if raw, ok := params.(rawParams); ok {
+			buf = append(buf, raw...)
+		} else if p, err := json.Marshal(params); err == nil {
+			buf = append(buf, p...)
+		} else {
 			panic(err) // our own types always marshal
 		}
-		buf = append(buf, `,"params":`...)
-		buf = append(buf, p...)
 	}
 	if via != nil {
 		buf = append(buf, `,"sessionId":"`...)
@@ -121,6 +124,9 @@ func (r *Router) ask(via *session, method string, params any, a answer) *request
 	r.toBrowser(&Message{Buf: append(buf, '}'), Start: Headroom})
 	return q
 }
+
+// rawParams are params as a client wrote them.
+type rawParams string
 
 // ignore is the answer of a command whose reply tells nothing.
 func ignore(*Router, *request, *Message, *Envelope) {}

@@ -19,7 +19,8 @@ import (
 // Router is the Router's.
 type Router struct {
 	// static after New
-	windows WindowPolicy
+	windows  WindowPolicy
+	clearing bool
 
 	// the browser
 	up             bool    // between BrowserReady and BrowserLost
@@ -58,12 +59,13 @@ func (r *Router) begin(now time.Time, out []Action) { r.now, r.out = now, out }
 
 // Config is what a Router is told once.
 type Config struct {
-	Windows WindowPolicy
+	Windows       WindowPolicy
+	AllowClearing bool // let a client wipe cookies that all share
 }
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, conns: map[ConnID]*conn{}, lastID: firstID - 1}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, lastID: firstID - 1}
 	r.forget()
 	return r
 }

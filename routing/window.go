@@ -64,3 +64,33 @@ func (w *window) remove(t *target) {
 		t.window = nil
 	}
 }
+
+// getWindowForTarget notes which windows a client was told of: those of its
+// own targets.
+func (r *Router) getWindowForTarget(c *conn, s *session, m *Message, env *Envelope) {
+	q := r.forward(c, s, m, env)
+	q.answer, q.client = (*Router).windowKnown, c.client
+}
+
+func (r *Router) windowKnown(q *request, m *Message, env *Envelope) {
+	if !failed(env) {
+		result := env.Result.Of(m.Text())
+		if id, ok := Member(result, "windowId"); ok {
+			q.client.windows = append(q.client.windows, string(id.Of(result)))
+		}
+	}
+	r.pass(q, m, env)
+}
+
+// windowCommand acts on a window that the client was told of; to it there is
+// no other.
+func (r *Router) windowCommand(c *conn, s *session, m *Message, env *Envelope) {
+	params := object(m, env)
+	if id, ok := Member(params, "windowId"); ok && !slices.Contains(c.client.windows, string(id.Of(params))) {
+		q := r.open(s, c, s, env.ID)
+		setParam(m, env, "windowId", "-1", true)
+		r.send(q, m, env)
+		return
+	}
+	r.forward(c, s, m, env)
+}
