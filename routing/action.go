@@ -50,6 +50,8 @@ const (
 	ReasonBrowserLost
 	// ReasonStartFailed: the browser could not be started.
 	ReasonStartFailed
+	// ReasonShutdown: the proxy ends.
+	ReasonShutdown
 	// ReasonTargetClosed: the page of a page socket is gone.
 	ReasonTargetClosed
 	// ReasonNoTarget: a page socket asked for a page that is not the client's.

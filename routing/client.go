@@ -244,14 +244,18 @@ func (r *Router) vacate(cl *client) {
 	if cl.gone || cl.id == "" || len(cl.conns) > 0 {
 		return
 	}
-	own := r.owned(cl)
-	if !cl.rooted && (len(own) > 0 || slices.ContainsFunc(r.creating, func(q *request) bool { return q.client == cl })) {
+	if !cl.rooted && (len(r.owned(cl)) > 0 || slices.ContainsFunc(r.creating, func(q *request) bool { return q.client == cl })) {
 		return
 	}
+	r.leave(cl)
+}
+
+// leave forgets a client and closes all that is its own.
+func (r *Router) leave(cl *client) {
 	cl.gone = true
 	delete(r.clients, cl.id)
 	r.regrant(&cl.perms)
-	for _, t := range own {
+	for _, t := range r.owned(cl) {
 		r.closeTarget(t)
 	}
 	for _, id := range cl.contexts {

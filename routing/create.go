@@ -39,7 +39,7 @@ func (r *Router) targetMade(q *request, m *Message, env *Envelope) {
 			q.window.tabs--
 		}
 		r.notMadeBy(q)
-		r.made(q, "", m, env)
+		r.made(q, m, env)
 		r.vacate(q.client)
 		return
 	}
@@ -58,7 +58,7 @@ func (r *Router) targetMade(q *request, m *Message, env *Envelope) {
 	}
 	r.notMadeBy(q)
 	if q.conn == nil || b.open == 1 {
-		r.made(q, t.id, m, env)
+		r.made(q, m, env)
 		return
 	}
 	result := env.Result.Of(m.Text())
@@ -67,10 +67,10 @@ func (r *Router) targetMade(q *request, m *Message, env *Envelope) {
 }
 
 // made answers a createTarget, to a client or over HTTP.
-func (r *Router) made(q *request, id string, m *Message, env *Envelope) {
+func (r *Router) made(q *request, m *Message, env *Envelope) {
 	if q.token == 0 {
 		r.pass(q, m, env)
 		return
 	}
-	r.out = append(r.out, Action{Kind: Answer, Token: q.token, Result: Result{TargetID: id, Err: errorOf(m, env)}})
+	r.out = append(r.out, Action{Kind: Answer, Token: q.token, Result: Result{TargetID: resultIDs(m, env).TargetID, Err: errorOf(m, env)}})
 }

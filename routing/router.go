@@ -107,7 +107,7 @@ func (r *Router) settled(*request, *Message, *Envelope) { r.settling = false }
 func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Action) []Action {
 	r.begin(now, out)
 	r.losing = true
-	for _, q := range slices.SortedFunc(maps.Values(r.requests), func(a, b *request) int { return cmp.Compare(a.seq, b.seq) }) {
+	for _, q := range r.inOrder() {
 		r.fail(q, codeServer, why)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
@@ -118,6 +118,43 @@ func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Act
 	r.up, r.losing = false, false
 	r.forget()
 	return r.out
+}
+
+// CloseAll is the beginning of the proxy's own end: what clients wait for is
+// answered with an error, their connections are closed, and all that is theirs
+// is closed in Chrome. [Router.Idle] says when that is done.
+func (r *Router) CloseAll(now time.Time, why string, out []Action) []Action {
+	r.begin(now, out)
+	for _, q := range r.inOrder() {
+		if q.conn != nil {
+			r.reply(q.session, q.clientID, errorBody(codeServer, why))
+			q.conn = nil // a tab that is being made still has to be closed
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
+		c := r.conns[id]
+		r.refuseHeld(c, why)
+		r.end(c, ReasonShutdown)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.clients)) {
+		r.leave(r.clients[id])
+	}
+	return r.out
+}
+
+// Idle reports whether nothing is owned and nothing is open.
+func (r *Router) Idle() bool {
+	for _, t := range r.targets {
+		if t.owner != nil {
+			return false
+		}
+	}
+	return len(r.requests) == 0
+}
+
+// inOrder lists the open requests as they were sent.
+func (r *Router) inOrder() []*request {
+	return slices.SortedFunc(maps.Values(r.requests), func(a, b *request) int { return cmp.Compare(a.seq, b.seq) })
 }
 
 // Stats counts the tables.

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"cdpmux/lifecycle"
+	"cdpmux/wrapper"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	store, id, home, listen string
+
+	browser, windows choice
+	endpoint         string
+	chrome           lifecycle.ChromeConfig
+	eager            bool
+	startTimeout     seconds
+
+	maxClients               uint
+	allowHosts, allowOrigins []string
+
+	logLevel, logFormat choice
+}
+
+func newServeOptions() *serveOptions {
+	return &serveOptions{
+		browser:      oneOf("chrome", "attach"),
+		windows:      oneOf("client", "tab", "shared"),
+		startTimeout: seconds(180 * time.Second),
+		logLevel:     oneOf("info", "trace", "debug", "warn", "error"),
+		logFormat:    oneOf("console", "json"),
+	}
+}
+
+func (o *serveOptions) bind(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringVar(&o.store, "store", "", "name of the store")
+	f.StringVar(&o.id, "id", "", "id of the store; at first start a random one is made")
+	f.StringVar(&o.listen, "listen", "", "loopback address to serve on, remembered for the store; port 0 picks one for this run (default: the store's allotted port)")
+	f.Var(&o.browser, "browser", "run a Chrome of our own, or attach to one that runs")
+	f.StringVar(&o.endpoint, "endpoint", "", "with --browser attach: http://HOST:PORT or ws://HOST:PORT/PATH")
+	f.StringVar(&o.chrome.Path, "chrome", "", "Chrome or Chromium binary (default: look for one)")
+	f.StringArrayVar(&o.chrome.Args, "chrome-arg", nil, "further switch for Chrome; may be repeated")
+	f.StringVar(&o.chrome.Profile, "profile", "", "Chrome's profile directory (default: the store's own)")
+	f.BoolVar(&o.chrome.Headless, "headless", false, "run Chrome without a window")
+	f.BoolVar(&o.chrome.NoSandbox, "no-sandbox", false, "run Chrome without its sandbox, as root must")
+	f.BoolVar(&o.eager, "eager", false, "start the browser at once")
+	f.BoolVar(&o.chrome.ForgetSessionCookies, "forget-session-cookies", false, "let session cookies end with the browser")
+	f.UintVar(&o.maxClients, "max-clients", 16, "clients connected at once; 0 is no limit")
+	f.Var(&o.windows, "windows", "what gets a window of its own: each client, each tab, or none")
+	f.Var(&o.startTimeout, "start-timeout", "how long a browser may take to start; 0 is no limit")
+	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name that a Host header may have, besides localhost and IP addresses; may be repeated")
+	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin that may connect; may be repeated")
+	f.StringVar(&o.home, "home", "", "state directory (default: ~/.cdpmux)")
+	f.Var(&o.logLevel, "log-level", "least level that is logged")
+	f.Var(&o.logFormat, "log-format", "form of the log on stderr")
+}
+
+// check refuses what cannot work, before anything is touched.
+func (o *serveOptions) check() error {
+	switch {
+	case o.store == "":
+		return errors.New("--store NAME is missing")
+	case o.browser.value == "attach" && o.endpoint == "":
+		return errors.New("--browser attach needs --endpoint")
+	case o.browser.value != "attach" && o.endpoint != "":
+		return errors.New("--endpoint needs --browser attach")
+	}
+	if _, err := wrapper.Slug(o.store, o.id); err != nil {
+		return err
+	}
+	if _, err := o.backend(zerolog.Nop()); err != nil {
+		return err
+	}
+	return checkListen(o.listen)
+}
+
+// checkListen lets through what only this machine can reach.
+func checkListen(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	if strings.HasPrefix(addr, "unix:") {
+		return fmt.Errorf("--listen %s: this version serves TCP only; give 127.0.0.1:PORT", addr)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("--listen %s: give it as 127.0.0.1:PORT", addr)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("--listen %s: %q is no port", addr, port)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--listen %s: other machines could reach it, and access tokens have to come first; give 127.0.0.1:PORT", addr)
+	}
+	return nil
+}
+
+// backend joins the flags to the browser they ask for.
+func (o *serveOptions) backend(log zerolog.Logger) (lifecycle.Backend, error) {
+	if o.browser.value == "attach" {
+		return lifecycle.NewAttach(o.endpoint)
+	}
+	cfg := o.chrome
+	cfg.Log = log
+	return lifecycle.NewChrome(cfg)
+}
+
+func (o *serveOptions) logger(stderr io.Writer) zerolog.Logger {
+	level, err := zerolog.ParseLevel(o.logLevel.value)
+	if err != nil {
+		panic(err) // the flag takes levels only
+	}
+	zerolog.DurationFieldInteger = true
+	if o.logFormat.value == "console" {
+		stderr = zerolog.ConsoleWriter{Out: stderr, TimeFormat: time.TimeOnly, NoColor: !isTerminal(stderr)}
+	}
+	return zerolog.New(stderr).Level(level).With().Timestamp().Logger()
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	fi, err := f.Stat()
+	return err == nil && fi.Mode()&os.ModeCharDevice != 0
+}
+
+func (o *serveOptions) openHome() (*lifecycle.Home, error) {
+	dir := o.home
+	if dir == "" {
+		var err error
+		if dir, err = lifecycle.DefaultHome(); err != nil {
+			return nil, err
+		}
+	}
+	return lifecycle.OpenHome(dir)
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"cdpmux/lifecycle"
+	"cdpmux/proxy"
+	"cdpmux/routing"
+	"cdpmux/wrapper"
+)
+
+func serveCommand() *cobra.Command {
+	o := newServeOptions()
+	cmd := &cobra.Command{
+		Use:   "serve --store NAME",
+		Short: "Serve one store: its browser, for many clients",
+		Long: `Serve one store: its browser, for many clients.
+
+Each flag --a-b can also be given as variable CDPMUX_A_B; the flag wins.
+The browser is started when the first client needs it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := fromEnv(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			signals := make(chan os.Signal, 2)
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			defer signal.Stop(signals)
+			if err := serve(o, cmd.OutOrStdout(), o.logger(cmd.ErrOrStderr()), signals); err != nil {
+				return runtimeError{err}
+			}
+			return nil
+		},
+	}
+	o.bind(cmd.Flags())
+	return cmd
+}
+
+// shutdownWait bounds the goodbye to the clients. With the ladder that ends
+// the browser it stays below the 30 s that a service manager waits.
+const shutdownWait = 5 * time.Second
+
+// serve runs one store's proxy until a signal comes or the proxy fails.
+func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan os.Signal) (err error) {
+	limitMemory()
+	slug, err := wrapper.Slug(o.store, o.id)
+	if err != nil {
+		return err
+	}
+	home, err := o.openHome()
+	if err != nil {
+		return err
+	}
+	lock, err := home.Lock(slug)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	store, err := home.OpenStore(slug, o.id)
+	if err != nil {
+		return err
+	}
+	if o.browser.value == "chrome" && o.chrome.Profile == "" {
+		if o.chrome.Profile, err = home.Profile(slug); err != nil {
+			return err
+		}
+	}
+	backend, err := o.backend(log)
+	if err != nil {
+		return err
+	}
+	windows, err := routing.ParseWindowPolicy(o.windows.value)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(store, o.listen)
+	if err != nil {
+		return err
+	}
+	if o.browser.value == "chrome" && os.Geteuid() == 0 && !o.chrome.NoSandbox {
+		log.Warn().Msg("Chrome does not run as root with its sandbox: serve as another user, or add --no-sandbox")
+	}
+
+	server := proxy.New(proxy.Config{
+		Store:        slug + "/" + store.ID,
+		MaxClients:   int(o.maxClients),
+		AllowHosts:   o.allowHosts,
+		AllowOrigins: o.allowOrigins,
+		Router:       routing.Config{Windows: windows},
+		Logger:       log,
+		Browser: func(ctx context.Context) (string, error) {
+			endpoint, err := backend.Start(ctx)
+			return endpoint.WS, err
+		},
+		StartTimeout: time.Duration(o.startTimeout),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer func() {
+		if e := stop(cancel, server, backend, log, signals); err == nil {
+			err = e
+		}
+	}()
+
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	ready := make(chan error, 1)
+	go func() { ready <- o.startEarly(ctx, backend) }()
+	for {
+		select {
+		case err := <-ready:
+			if err != nil {
+				return err
+			}
+			addr := listener.Addr()
+			fmt.Fprintf(stdout, "cdpmux %s ready http://%s connect ws://%s/client-<task_id>\n", slug, addr, addr)
+		case err := <-served:
+			return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+		case sig := <-signals:
+			log.Info().Stringer("signal", sig).Msg("stopping")
+			return nil
+		}
+	}
+}
+
+// startEarly has the browser up before the store is called ready, with --eager.
+func (o *serveOptions) startEarly(ctx context.Context, backend lifecycle.Backend) error {
+	if !o.eager {
+		return nil
+	}
+	if o.startTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(o.startTimeout))
+		defer cancel()
+	}
+	_, err := backend.Start(ctx)
+	return err
+}
+
+// stop says goodbye to the clients, then ends the browser in peace: what it
+// has not written yet, logins above all, would be lost. No signal hurries it.
+func stop(cancel context.CancelFunc, server *proxy.Server, backend lifecycle.Backend, log zerolog.Logger, signals <-chan os.Signal) error {
+	cancel()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-signals:
+				log.Warn().Msg("already stopping: the browser gets up to 20 s to save its logins")
+			case <-done:
+				return
+			}
+		}
+	}()
+	ctx, cancelWait := context.WithTimeout(context.Background(), shutdownWait)
+	defer cancelWait()
+	if err := server.Shutdown(ctx); err != nil {
+		log.Warn().Err(err).Msg("clients were cut off")
+	}
+	receipt := backend.Stop(context.Background())
+	if receipt.Method != lifecycle.MethodNone {
+		log.Info().Interface("receipt", receipt).Msg("browser stopped")
+	}
+	if !receipt.Verified {
+		return errNotVerified
+	}
+	return nil
+}
+
+// listen takes the given address, or the one remembered for the store; never
+// another one in its place.
+func listen(store *lifecycle.Store, given string) (net.Listener, error) {
+	if given == "" {
+		addr, err := store.Addr()
+		if err != nil {
+			return nil, err
+		}
+		return listenTCP(addr)
+	}
+	_, text, _ := net.SplitHostPort(given)
+	port, _ := strconv.Atoi(text) // checked before
+	if port == 0 {
+		return listenTCP(given)
+	}
+	owner, err := store.PortOwner(port)
+	if err != nil {
+		return nil, err
+	}
+	if owner != "" {
+		return nil, fmt.Errorf("port %d belongs to the store %s; choose another with --listen", port, owner)
+	}
+	listener, err := listenTCP(given)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Remember(listener.Addr().(*net.TCPAddr)); err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return listener, nil
+}
+
+func listenTCP(addr string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use by another program; free it, or choose another address with --listen", addr)
+	}
+	return listener, err
+}
+
+// limitMemory makes the collector keep the process below 256 MiB where it can,
+// unless GOMEMLIMIT says otherwise: replies of many MiB pass through, and by
+// default garbage may double what is in use.
+func limitMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(256 << 20)
+	}
+}

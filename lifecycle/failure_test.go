@@ -1,0 +1,45 @@
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLaunchFailure(t *testing.T) {
+	for _, tc := range []struct {
+		exit  int
+		lines string
+		kind  string
+	}{
+		{1, "[1:1:ERROR:zygote_host_impl_linux.cc(90)] Running as root without --no-sandbox is not supported.", LaunchSandbox},
+		{-1, "[1:1:FATAL:zygote_host_impl_linux.cc(128)] No usable sandbox! If you are running on Ubuntu 23.10+", LaunchSandbox},
+		{1, "Missing X server or $DISPLAY\nThe platform failed to initialize.  Exiting.", NoDisplay},
+		{-1, "Socket path too long: /tmp/x", TmpdirTooLong},
+		{21, "Failed to create /p/SingletonLock: File exists (17)", ProfileInUse},
+		{21, "The profile appears to be in use by another Chromium process (1) on another computer (h).", ProfileForeignHost},
+		{21, "Failed to create /p/SingletonLock: Permission denied (13)", ProfileDenied},
+		{1, "dlopen: Permission denied", LaunchFailed},
+		{0, "", LaunchFailed},
+	} {
+		f := launchFailure(tc.exit, strings.Split(tc.lines, "\n"))
+		if f.Kind != tc.kind || f.Next() == "" {
+			t.Errorf("exit %d, %q: %+v, want %s", tc.exit, tc.lines, f, tc.kind)
+		}
+	}
+}
+
+func TestFailureKeepsAddressesOut(t *testing.T) {
+	f := launchFailure(1, []string{
+		"one",
+		"DevTools listening on ws://127.0.0.1:36043/devtools/browser/95fb3daf",
+		"[1:2:ERROR:dbus/bus.cc:405] Failed to connect to the bus",
+		"bind() to 127.0.0.1:36043 and [::1]:36043 failed",
+		"",
+		"last, see https://crbug.com/638180",
+	})
+	want := "Chrome ended before it was ready; its last lines: " +
+		"DevTools listening on <address> | bind() to <address> and <address> failed | last, see https://crbug.com/638180"
+	if f.Error() != want {
+		t.Errorf("got  %s\nwant %s", f, want)
+	}
+}

@@ -1,0 +1,80 @@
+package proxy
+
+import (
+	"time"
+
+	"cdpmux/routing"
+)
+
+// admit reserves a place for a client id until join. A newcomer of a connected
+// id always has one.
+func (s *Server) admit(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cfg.MaxClients > 0 && !s.router.HasClient(id) && s.upgrading[id] == 0 {
+		taken := s.router.LiveClients()
+		for other := range s.upgrading {
+			if !s.router.HasClient(other) {
+				taken++
+			}
+		}
+		if taken >= s.cfg.MaxClients {
+			return false
+		}
+	}
+	s.upgrading[id]++
+	return true
+}
+
+// join registers the connection behind a handshake, nil when that failed, and
+// gives back what admit reserved. It returns nil when there is nothing to serve.
+func (s *Server) join(l *link, id, page string) *client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if page == "" {
+		if s.upgrading[id]--; s.upgrading[id] == 0 {
+			delete(s.upgrading, id)
+		}
+	}
+	if l == nil {
+		return nil
+	}
+	if s.closing {
+		l.conn.Close()
+		return nil
+	}
+	s.track(l)
+	c := &client{link: l, id: id, page: page, since: time.Now(), hasRoot: make(chan struct{})}
+	var out []routing.Action
+	if page == "" {
+		c.conn, out = s.router.Connect(c.since, id, s.actions)
+	} else {
+		c.conn, out = s.router.ConnectPage(c.since, id, page, s.actions)
+	}
+	s.clients[c.conn] = c
+	s.apply(out)
+	s.wake()
+	return c
+}
+
+// leave tells the Router that a connection is gone.
+func (s *Server) leave(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.clients, c.conn)
+	s.apply(s.router.Disconnect(time.Now(), c.conn, s.actions))
+}
+
+// track counts a WebSocket and its reader until untrack. The lock is held and
+// the server is not closing.
+func (s *Server) track(l *link) {
+	s.links[l] = struct{}{}
+	s.wg.Add(1)
+}
+
+func (s *Server) untrack(l *link) {
+	s.mu.Lock()
+	delete(s.links, l)
+	s.mu.Unlock()
+	s.wg.Done()
+}

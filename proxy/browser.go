@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cdpmux/routing"
+)
+
+// start is one attempt to get a browser, shared by all who need it. It goes on
+// when those who wait for it leave.
+type start struct {
+	done chan struct{}
+
+	// set before done is closed
+	up  *upstream
+	err error
+}
+
+// wake makes sure that there is a browser or one is being started, and returns
+// the attempt. The lock is held.
+func (s *Server) wake() *start {
+	if s.starting != nil {
+		return s.starting
+	}
+	st := &start{done: make(chan struct{})}
+	switch {
+	case s.closing:
+		st.err = errShutdown
+		close(st.done)
+	case s.up != nil:
+		st.up = s.up
+		close(st.done)
+	default:
+		s.starting = st
+		s.wg.Add(1)
+		go s.runStart(st)
+	}
+	return st
+}
+
+// runStart carries an attempt out.
+func (s *Server) runStart(st *start) {
+	defer s.wg.Done()
+	began := time.Now()
+	up, err := s.reach()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(st.done)
+	s.starting = nil
+	if s.closing {
+		st.err = errShutdown
+		if up != nil {
+			up.conn.Close()
+		}
+		return
+	}
+	if err != nil {
+		p := problemOf(err)
+		st.err = err
+		s.log.Error().Err(err).Str("kind", p.Kind).Msg("browser could not be started")
+		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonStartFailed, p.line(), s.actions))
+		return
+	}
+	s.log.Info().Dur("ms", time.Since(began)).Msg("browser connected")
+	st.up, s.up = up, up
+	s.track(up.link)
+	go s.serveUpstream(up)
+	s.apply(s.router.BrowserReady(time.Now(), s.actions))
+}
+
+// reach starts or finds the browser and connects to it.
+func (s *Server) reach() (*upstream, error) {
+	ctx, cancel := s.ctx, context.CancelFunc(func() {})
+	if s.cfg.StartTimeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, s.cfg.StartTimeout)
+	}
+	defer cancel()
+	address, err := s.cfg.Browser(ctx)
+	var up *upstream
+	if err == nil {
+		up, err = dial(ctx, address, &s.limits)
+	}
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("%w after %s: %w", errStartTimeout, s.cfg.StartTimeout, err)
+	}
+	return up, err
+}
+
+// browser returns the browser's connection, started if need be. A caller that
+// gives up does not stop the start.
+func (s *Server) browser(ctx context.Context) (*upstream, error) {
+	s.mu.Lock()
+	st := s.wake()
+	s.mu.Unlock()
+	select {
+	case <-st.done:
+		return st.up, st.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,73 @@
+package proxy
+
+import (
+	"io"
+	"math/bits"
+	"sync"
+
+	"cdpmux/routing"
+)
+
+// Messages are read into pooled buffers whose sizes are powers of two, so that
+// a queue of small messages never holds on to large buffers. What is larger
+// than largestPooled is left to the garbage collector: one screenshot must not
+// pin its size for good.
+const (
+	smallestBuffer = 512
+	largestPooled  = 64 << 10
+	poolClasses    = 8 // 512 … 65536
+)
+
+// pools[i] holds messages whose buffers have a capacity of at least 512<<i.
+var pools [poolClasses]sync.Pool
+
+// newMessage returns a message with a buffer of at least size bytes, at its
+// full length.
+func newMessage(size int) *routing.Message {
+	class := bits.Len(uint(max(size, smallestBuffer)-1) / smallestBuffer)
+	if class >= poolClasses {
+		return &routing.Message{Buf: make([]byte, size), Start: routing.Headroom}
+	}
+	if m, ok := pools[class].Get().(*routing.Message); ok {
+		m.Buf = m.Buf[:cap(m.Buf)]
+		m.Start = routing.Headroom
+		return m
+	}
+	return &routing.Message{Buf: make([]byte, smallestBuffer<<class), Start: routing.Headroom}
+}
+
+// freeMessage gives a message back. The caller is its only owner.
+func freeMessage(m *routing.Message) {
+	size := cap(m.Buf)
+	if size < smallestBuffer || size > largestPooled {
+		return
+	}
+	pools[bits.Len(uint(size)/smallestBuffer)-1].Put(m)
+}
+
+// readMessage reads r to its end into a message with headroom.
+func readMessage(r io.Reader) (*routing.Message, error) {
+	m := newMessage(smallestBuffer)
+	end := routing.Headroom
+	for {
+		if end == len(m.Buf) {
+			larger := newMessage(2 * len(m.Buf))
+			copy(larger.Buf, m.Buf)
+			freeMessage(m)
+			m = larger
+		}
+		n, err := r.Read(m.Buf[end:])
+		end += n
+		if err == io.EOF {
+			m.Buf = m.Buf[:end]
+			return m, nil
+		}
+		if err != nil {
+			freeMessage(m)
+			return nil, err
+		}
+	}
+}
+
+// memory is what a queued message costs.
+func memory(m *routing.Message) int { return max(len(m.Buf), smallestBuffer) }

@@ -1,0 +1,57 @@
+package proxy
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"cdpmux/routing"
+)
+
+func TestReadMessageKeepsTextAndHeadroom(t *testing.T) {
+	for _, size := range []int{0, 1, smallestBuffer - routing.Headroom, smallestBuffer, 5000, largestPooled - routing.Headroom, largestPooled, 1 << 20} {
+		text := bytes.Repeat([]byte("x"), size)
+		for name, r := range map[string]io.Reader{
+			"whole":    bytes.NewReader(text),
+			"data+EOF": iotest.DataErrReader(bytes.NewReader(text)),
+			"halves":   iotest.HalfReader(bytes.NewReader(text)),
+		} {
+			m, err := readMessage(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(m.Text(), text) || m.Start != routing.Headroom {
+				t.Errorf("%d bytes, %s: read %d bytes from %d", size, name, len(m.Text()), m.Start)
+			}
+			if size > smallestBuffer && cap(m.Buf) > 2*(size+routing.Headroom) {
+				t.Errorf("%d bytes lie in a buffer of %d", size, cap(m.Buf))
+			}
+			freeMessage(m)
+		}
+	}
+}
+
+func TestReadMessageFails(t *testing.T) {
+	_, err := readMessage(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader([]byte("abc")))))
+	if err != iotest.ErrTimeout {
+		t.Errorf("error %v, want the reader's", err)
+	}
+}
+
+// A buffer from the pool must be as large as the class that it comes from
+// says, whatever made it.
+func TestPooledBuffersAreLargeEnough(t *testing.T) {
+	for size := 1; size <= 2*largestPooled; size = size*3/2 + 1 {
+		freeMessage(&routing.Message{Buf: make([]byte, 0, size)})
+	}
+	for size := 1; size <= 2*largestPooled; size += 511 {
+		m := newMessage(size)
+		if len(m.Buf) < size {
+			t.Fatalf("newMessage(%d) has %d bytes", size, len(m.Buf))
+		}
+		if m.Start != routing.Headroom {
+			t.Fatalf("newMessage(%d) starts at %d", size, m.Start)
+		}
+	}
+}

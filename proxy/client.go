@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/rs/zerolog"
+
+	"cdpmux/routing"
+)
+
+// client is one downstream connection: a root connection of a client id, or a
+// page socket. Its reader is the goroutine of the HTTP handler.
+type client struct {
+	*link
+
+	// static after Connect
+	id      string // client id; "" is the HTTP owner
+	page    string // target id of a page socket
+	conn    routing.ConnID
+	since   time.Time
+	hasRoot chan struct{} // closed when what it sends is no longer held
+
+	// owned by the reader
+	env routing.Envelope
+
+	// guarded by Server.mu
+	held int // bytes sent before it had its root
+}
+
+// maxCommand is the payload for which Chrome drops the connection.
+const maxCommand = 100 << 20
+
+// upgrade answers the handshake. It returns nil when it was refused.
+func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *link {
+	fix, rod := fixRodKey(r.Header)
+	h := &hijacker{ResponseWriter: w, fix: fix}
+	upgrader := websocket.Upgrader{
+		CheckOrigin: func(*http.Request) bool { return true }, // the guard has seen to it
+		Error: func(w http.ResponseWriter, _ *http.Request, status int, err error) {
+			w.Header().Set("Sec-Websocket-Version", "13")
+			sendText(w, status, err.Error())
+		},
+	}
+	ws, err := upgrader.Upgrade(h, r, nil)
+	if err != nil {
+		return nil
+	}
+	ws.SetReadLimit(maxCommand - 1)
+	return newLink(ws, h.conn, &s.limits, s.limits.client, rod)
+}
+
+// hijacker puts a corkConn under the WebSocket.
+type hijacker struct {
+	http.ResponseWriter
+	fix  acceptFix
+	conn *corkConn
+}
+
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	h.conn = &corkConn{Conn: conn, accept: h.fix}
+	return h.conn, rw, nil
+}
+
+// serveClient serves a WebSocket handshake and the connection behind it.
+func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, id, page string) {
+	if page == "" && !s.admit(id) {
+		s.sendProblem(w, s.fullHouse())
+		return
+	}
+	l := s.upgrade(w, r)
+	c := s.join(l, id, page)
+	if c == nil {
+		return
+	}
+	defer s.untrack(l)
+	go l.writeLoop()
+	err := c.readLoop(s)
+	s.leave(c)
+	l.hangUp(err)
+	c.log(s.log)
+}
+
+// readLoop hands each message to the Router until the connection ends.
+func (c *client) readLoop(s *Server) error {
+	for {
+		kind, r, err := c.ws.NextReader()
+		if err != nil {
+			return err
+		}
+		if kind != websocket.TextMessage {
+			return errBinary
+		}
+		m, err := readMessage(r)
+		if err != nil {
+			return err
+		}
+		refusal := routing.ScanCommand(m.Text(), &c.env)
+		if wait := s.fromClient(c, m, refusal); wait != nil {
+			select {
+			case <-wait:
+			case <-c.gone:
+			}
+		}
+	}
+}
+
+// log writes the one line of a connection's end.
+func (c *client) log(log zerolog.Logger) {
+	info := c.reason().info()
+	e := log.WithLevel(info.level).Uint64("conn", uint64(c.conn)).Str("client", shortID(c.id))
+	if c.page != "" {
+		e = e.Str("page", c.page)
+	}
+	e.Str("reason", info.label).Int("code", info.code).Dur("ms", time.Since(c.since)).Msg("connection ended: " + info.text)
+}
+
+// shortID is a client id in logs: its first eight characters, with the worker
+// suffix kept.
+func shortID(id string) string {
+	if len(id) <= 8 {
+		return id
+	}
+	short := id[:8]
+	if i := strings.LastIndex(id, "-w"); i >= 8 && isDigits(id[i+2:]) {
+		short += id[i:]
+	}
+	return short
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}

@@ -1,0 +1,126 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gorilla/websocket"
+)
+
+// ServeHTTP answers as Chrome's DevTools server does, for the view of the
+// client that the path names.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.guard(w, r) {
+		return
+	}
+	// The path as it was sent: Chrome neither decodes nor cleans it.
+	path, query, _ := strings.Cut(r.RequestURI, "?")
+	a, err := parseAddress(path)
+	if err != nil {
+		sendText(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	upgrade := websocket.IsWebSocketUpgrade(r)
+	switch {
+	case a.page != "" && upgrade:
+		s.servePage(w, r, a)
+	case a.socket && upgrade:
+		s.serveClient(w, r, a.client, "")
+	case upgrade:
+		send(w, http.StatusNotFound, htmlType, "")
+	case a.path == "/" && a.prefix == "":
+		w.Header().Set("X-Frame-Options", "DENY")
+		send(w, http.StatusOK, htmlType+"; charset=UTF-8", "")
+	case a.socket || a.page != "":
+		sendText(w, http.StatusUpgradeRequired, "This address is for WebSocket connections.")
+	case strings.HasPrefix(a.path, "/json"):
+		s.serveJSON(w, r, a, query)
+	case path == "/healthz":
+		sendText(w, http.StatusOK, "ok")
+	case path == "/readyz":
+		s.serveReady(w)
+	default:
+		send(w, http.StatusNotFound, htmlType, "")
+	}
+}
+
+// address is what the path of a request names.
+type address struct {
+	prefix string // "/client-<id>", or "" at the root
+	client string // client id; "" is the HTTP owner
+	path   string // what follows the prefix
+	socket bool   // a client's WebSocket
+	page   string // target id of a page socket
+}
+
+// parseAddress reads a path. Its errors are texts for the user.
+func parseAddress(path string) (address, error) {
+	a := address{path: path}
+	if rest, ok := strings.CutPrefix(path, "/client-"); ok {
+		id, rest, slash := strings.Cut(rest, "/")
+		a = address{prefix: "/client-" + id, client: id, path: rest}
+		if slash {
+			a.path = "/" + rest
+		}
+		a.socket = rest == ""
+	} else if id, ok := strings.CutPrefix(path, "/devtools/browser/"); ok && id != "" {
+		a.client, a.socket = id, true
+	} else if path == "/" || path == "/devtools/browser" || path == "/devtools/browser/" {
+		a.client, a.socket = randomID(), true
+	}
+	if id, ok := strings.CutPrefix(a.path, "/devtools/page/"); ok {
+		a.page = id
+	}
+	if (a.socket || a.prefix != "") && !validID(a.client) {
+		return a, fmt.Errorf("client id %q: 1 to 64 characters of A-Z a-z 0-9 _ - are allowed", a.client)
+	}
+	return a, nil
+}
+
+const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+func validID(id string) bool {
+	return id != "" && len(id) <= 64 && strings.Trim(id, idAlphabet) == ""
+}
+
+// randomID is the client id of a connection that names none: 132 random bits.
+func randomID() string {
+	id := make([]byte, 22)
+	_, _ = rand.Read(id) // never fails
+	for i, b := range id {
+		id[i] = idAlphabet[b%64]
+	}
+	return string(id)
+}
+
+// serveReady: a browser that is not up may be started at any time.
+func (s *Server) serveReady(w http.ResponseWriter) {
+	if s.ctx.Err() != nil {
+		sendText(w, http.StatusServiceUnavailable, errShutdown.Error())
+		return
+	}
+	sendText(w, http.StatusOK, "ready")
+}
+
+const (
+	jsonType = "application/json; charset=UTF-8"
+	htmlType = "text/html"
+)
+
+// send answers with Chrome's headers and no others.
+func send(w http.ResponseWriter, status int, contentType, body string) {
+	h := w.Header()
+	h["Date"] = nil
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body))
+}
+
+func sendText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	send(w, status, "text/plain; charset=UTF-8", text)
+}

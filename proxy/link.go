@@ -1,0 +1,235 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"cdpmux/routing"
+)
+
+// link is one WebSocket with its outbox and its writer: what a client's
+// connection and the browser's have in common. One goroutine reads, one
+// (writeLoop) writes, anybody may push and finish.
+type link struct {
+	// static
+	ws     *websocket.Conn
+	conn   *corkConn
+	out    *outbox
+	limits *limits
+	queue  queueLimit
+	mute   bool          // the peer can bear no control frame
+	gone   chan struct{} // closed when the writer has ended
+
+	ping atomic.Pointer[string] // payload of a ping that waits for its pong
+}
+
+// limits are the sizes and times that connections live by.
+type limits struct {
+	client    queueLimit
+	held      int           // bytes a client may send before it has its root, then its reader waits
+	backlog   int           // bytes that wait for the browser, then the reader of who sends more waits
+	closeWait time.Duration // what the end of a connection may take once the peer does nothing
+	tick      time.Duration // how often a write that makes no progress is looked at
+	answer    time.Duration // what an HTTP request waits for the browser's answer
+	tabsWait  time.Duration // what closing the clients' tabs may take at the end
+	retry     time.Duration // Retry-After of what may work later
+}
+
+// queueLimit says when a peer is a slow consumer: over soft bytes and nothing
+// taken for stall, or over hard bytes. The zero queueLimit is none.
+type queueLimit struct {
+	soft, hard int
+	stall      time.Duration
+}
+
+// Chrome itself keeps up to 256 MiB for a reader that does not read, then
+// throws replies away.
+var defaultLimits = limits{
+	client:    queueLimit{soft: 64 << 20, hard: 256 << 20, stall: 10 * time.Second},
+	held:      64 << 20,
+	backlog:   64 << 20,
+	closeWait: time.Second,
+	tick:      250 * time.Millisecond,
+	answer:    30 * time.Second,
+	tabsWait:  2 * time.Second,
+	retry:     5 * time.Second,
+}
+
+// errStalled ends the write of a connection that is ending anyway.
+var errStalled = errors.New("peer takes nothing")
+
+// newLink takes over a WebSocket right after its handshake.
+func newLink(ws *websocket.Conn, conn *corkConn, lim *limits, queue queueLimit, mute bool) *link {
+	l := &link{ws: ws, conn: conn, out: newOutbox(lim.backlog), limits: lim, queue: queue, mute: mute, gone: make(chan struct{})}
+	conn.cork(lim.tick, l.stalled)
+	if mute {
+		ws.SetPingHandler(func(string) error { return nil })
+		ws.SetCloseHandler(func(int, string) error { return nil })
+	} else {
+		// gorilla's own handler gives a pong up when a frame takes longer than
+		// a second to write; here the writer sends it between two frames.
+		ws.SetPingHandler(func(payload string) error {
+			l.ping.Store(&payload)
+			l.out.poke()
+			return nil
+		})
+	}
+	return l
+}
+
+// push queues m for the peer, whom it may turn into a slow consumer.
+func (l *link) push(m *routing.Message) {
+	if waiting := l.out.push(m); l.queue.hard > 0 && waiting > l.queue.hard {
+		l.finish(ending{reason: slowConsumer, drop: true})
+	}
+}
+
+func (l *link) finish(e ending) bool { return l.out.finish(e) }
+
+// writeLoop writes batches until the connection ends.
+func (l *link) writeLoop() {
+	defer close(l.gone)
+	var batch []*routing.Message
+	for {
+		var end *ending
+		batch, end = l.out.take(batch)
+		err := l.writeBatch(batch)
+		if err == nil && end != nil {
+			err = l.goodbye(end)
+		}
+		if err != nil { // the reader must end too
+			l.finish(ending{reason: clientLeft, drop: true})
+			l.conn.Close()
+			return
+		}
+		if end != nil {
+			return
+		}
+		if len(batch) == 0 {
+			<-l.out.wake
+		}
+		if cap(batch) > 4096 {
+			batch = nil // the array of one burst is not kept
+		}
+	}
+}
+
+// writeBatch writes each message as one text frame and sends them together.
+func (l *link) writeBatch(batch []*routing.Message) error {
+	held := 0
+	for i, m := range batch {
+		if err := l.pong(); err != nil {
+			return err
+		}
+		held += len(m.Text())
+		err := l.ws.WriteMessage(websocket.TextMessage, m.Text())
+		if err == websocket.ErrCloseSent { // gorilla's, for a frame that broke the protocol
+			break
+		}
+		if err != nil {
+			return err
+		}
+		l.out.written(m)
+		batch[i] = nil
+		if held >= flushAt {
+			held = 0
+			if err := l.conn.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.pong(); err != nil {
+		return err
+	}
+	return l.conn.Flush()
+}
+
+// pong answers the last ping, if there was one.
+func (l *link) pong() error {
+	if l.ping.Load() == nil {
+		return nil
+	}
+	payload := l.ping.Swap(nil)
+	err := l.ws.WriteMessage(websocket.PongMessage, []byte(*payload))
+	if err == websocket.ErrCloseSent {
+		return nil
+	}
+	return err
+}
+
+// goodbye says why and gives the reader a last moment for the peer's own close.
+func (l *link) goodbye(end *ending) error {
+	frame := end.closeFrame()
+	if frame != nil && !l.mute {
+		err := l.ws.WriteMessage(websocket.CloseMessage, frame)
+		if err != nil && err != websocket.ErrCloseSent {
+			return err
+		}
+	}
+	if err := l.conn.Flush(); err != nil {
+		return err
+	}
+	if frame == nil || l.mute {
+		l.conn.CloseWrite()
+	}
+	return l.conn.SetReadDeadline(time.Now().Add(l.limits.closeWait))
+}
+
+// stalled decides about a write during which the peer took nothing for idle.
+func (l *link) stalled(idle time.Duration) error {
+	waiting, end := l.out.state()
+	switch {
+	case end != nil && end.drop && time.Since(end.at) >= l.limits.closeWait,
+		end != nil && idle >= l.limits.closeWait:
+		return errStalled
+	case end == nil && l.queue.soft > 0 && waiting > l.queue.soft && idle >= l.queue.stall:
+		l.finish(ending{reason: slowConsumer, drop: true})
+	}
+	return nil
+}
+
+// hangUp ends the connection after its reader stopped with err. It waits for
+// the writer, then until the peer has closed: a reset, which unread bytes
+// would cause, could take the close frame with it.
+func (l *link) hangUp(err error) {
+	l.finish(ending{reason: readEnd(err), drop: true})
+	<-l.gone
+	if !peerClosed(err) {
+		_, _ = io.Copy(io.Discard, l.conn)
+	}
+	l.conn.Close()
+}
+
+// reason is why the connection ended; it is asked after the end.
+func (l *link) reason() reason {
+	_, end := l.out.state()
+	return end.reason
+}
+
+// errBinary is a binary frame, for which Chrome would drop the connection that
+// all clients share.
+var errBinary = errors.New("binary frame")
+
+// readEnd is what the error of a reader says about the end.
+func readEnd(err error) reason {
+	switch {
+	case errors.Is(err, errBinary):
+		return binaryFrame
+	case errors.Is(err, websocket.ErrReadLimit):
+		return messageTooBig
+	case !peerClosed(err) && strings.HasPrefix(err.Error(), "websocket: "): // gorilla has no type for it
+		return protocolError
+	}
+	return clientLeft
+}
+
+// peerClosed reports whether the peer closed, with a close frame or without.
+func peerClosed(err error) bool {
+	var closed *websocket.CloseError
+	return errors.As(err, &closed)
+}

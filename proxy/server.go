@@ -1,0 +1,170 @@
+// Package proxy carries out what package routing decides: it owns the sockets,
+// the goroutines, the queues and the HTTP endpoints. Many clients connect to
+// it; it connects to one browser, and starts it when somebody needs it.
+//
+// Lock order: Server.mu, then outbox.mu. Neither is held during I/O.
+package proxy
+
+import (
+	"context"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"cdpmux/routing"
+)
+
+// Config is what a Server is told once.
+type Config struct {
+	Store        string   // "<slug>/<id>" of the browser profile, shown by /json/version
+	MaxClients   int      // client ids connected at once; 0 is no limit
+	AllowHosts   []string // names that a Host header may have besides localhost and IP literals
+	AllowOrigins []string // values that an Origin header may have; none are allowed otherwise
+	Router       routing.Config
+	Logger       zerolog.Logger
+
+	// Browser starts or finds the browser and returns the address of its
+	// WebSocket. It is called when a browser is needed and there is none, by
+	// one goroutine at a time, and again after that browser was lost. An error
+	// may have the methods FailureKind() string and Next() string, which
+	// clients are told of.
+	Browser      func(ctx context.Context) (address string, err error)
+	StartTimeout time.Duration // of Browser and the connection; 0 is none
+}
+
+// Server is the proxy of one browser.
+type Server struct {
+	// static after New
+	cfg    Config
+	log    zerolog.Logger
+	limits limits
+	http   *http.Server
+	ctx    context.Context // ends with Shutdown
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // all goroutines and connections
+
+	mu sync.Mutex // guards the rest
+
+	router  *routing.Router
+	actions []routing.Action // empty: the room for the Router's next actions
+
+	closing  bool
+	idle     chan struct{} // Shutdown waits for it to be closed; nil otherwise
+	up       *upstream     // nil while there is no browser
+	starting *start        // nil while none is being started
+
+	clients   map[routing.ConnID]*client // those that the Router knows
+	links     map[*link]struct{}         // every WebSocket that is not closed yet
+	upgrading map[string]int             // handshakes under way, by client id
+	requests  map[uint64]chan<- routing.Result
+	lastToken uint64
+}
+
+// New returns a Server. Call Serve, and Shutdown in the end.
+func New(cfg Config) *Server {
+	s := &Server{
+		cfg: cfg, log: cfg.Logger, limits: defaultLimits,
+		router:    routing.New(cfg.Router),
+		clients:   map[routing.ConnID]*client{},
+		links:     map[*link]struct{}{},
+		upgrading: map[string]int{},
+		requests:  map[uint64]chan<- routing.Result{},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.http = &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return s.ctx },
+		ErrorLog:          log.New(s.log, "", 0),
+	}
+	return s
+}
+
+// Serve accepts connections until Shutdown, after which it returns nil.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+// Shutdown answers what is pending with an error, closes the clients (1001) and
+// their tabs, the browser's connection and the listener, and returns when
+// everything has ended. When ctx ends first, what is left is cut off.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.closeClients(ctx)
+	s.mu.Lock()
+	if s.up != nil {
+		s.up.finish(ending{reason: shuttingDown})
+		s.up = nil
+	}
+	s.mu.Unlock()
+
+	defer context.AfterFunc(ctx, s.cut)()
+	answering, cancel := context.WithTimeout(ctx, s.limits.closeWait)
+	defer cancel()
+	_ = s.http.Shutdown(answering)
+	_ = s.http.Close() // what has sent no request yet, or is half-way through one
+	s.Wait()
+	return ctx.Err()
+}
+
+// closeClients ends the clients and waits, for a moment, until Chrome has
+// closed their tabs: a tab that stays would be nobody's at the next start.
+func (s *Server) closeClients(ctx context.Context) {
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		return
+	}
+	s.closing = true
+	s.cancel()
+	s.apply(s.router.CloseAll(time.Now(), errShutdown.Error(), s.actions))
+	s.failRequests(errShutdown.Error())
+	idle := make(chan struct{})
+	s.idle = idle
+	if s.up == nil {
+		close(idle)
+		s.idle = nil
+	}
+	s.noteIdle()
+	s.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, s.limits.tabsWait)
+	defer cancel()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		s.log.Warn().Msg("tabs of clients may be left open")
+	}
+}
+
+// Wait returns when everything that the server started has ended.
+func (s *Server) Wait() { s.wg.Wait() }
+
+// cut drops every WebSocket.
+func (s *Server) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for l := range s.links {
+		l.conn.Close()
+	}
+}
+
+// Stats counts the Router's tables.
+func (s *Server) Stats() routing.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.router.Stats()
+}
+
+// Check verifies the Router's tables.
+func (s *Server) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.router.Check()
+}

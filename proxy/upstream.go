@@ -1,0 +1,124 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"cdpmux/routing"
+)
+
+// upstream is the one connection to the browser.
+type upstream struct {
+	*link
+	http     string        // the browser's own HTTP endpoint, without a path
+	protocol protocolCache // what it answers to /json/protocol
+	known    chan struct{} // closed when the Router knows the browser's version
+}
+
+const (
+	// writeSize is above nearly every command: Chrome takes fragments, but a
+	// single frame is masked and sent in one go.
+	writeSize = 1 << 20
+	readSize  = 64 << 10
+	// readLimit is above what Chrome can send (256 MiB).
+	readLimit   = 512 << 20
+	dialTimeout = 10 * time.Second
+)
+
+// dial connects to a browser's WebSocket address.
+func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("dial browser: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", hostPort(u))
+	if err != nil {
+		return nil, fmt.Errorf("dial browser: %w", err)
+	}
+	conn := &corkConn{Conn: tcp}
+	base := url.URL{Scheme: "http", Host: tcp.RemoteAddr().String()}
+	header := http.Header{"Host": {base.Host}} // Chrome refuses most names
+	if u.Scheme == "wss" {
+		base.Scheme, base.Host = "https", u.Host
+		header.Set("Host", u.Host)
+	}
+	dialer := websocket.Dialer{
+		NetDialContext:  func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+		ReadBufferSize:  readSize,
+		WriteBufferSize: writeSize,
+	}
+	ws, resp, err := dialer.DialContext(ctx, u.String(), header)
+	if err != nil {
+		tcp.Close()
+		if resp != nil {
+			return nil, fmt.Errorf("dial browser: HTTP %s", resp.Status)
+		}
+		return nil, fmt.Errorf("dial browser: %w", err)
+	}
+	ws.SetReadLimit(readLimit)
+	return &upstream{
+		link:  newLink(ws, conn, lim, queueLimit{}, false),
+		http:  base.String(),
+		known: make(chan struct{}),
+	}, nil
+}
+
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"ws": "80", "wss": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// serveUpstream is the upstream's reader. It never waits for a client: Chrome
+// throws replies away once 256 MiB wait unread.
+func (s *Server) serveUpstream(up *upstream) {
+	defer s.untrack(up.link)
+	go up.writeLoop()
+	err := up.readLoop(s)
+	s.lost(up, err)
+	up.hangUp(err)
+}
+
+func (up *upstream) readLoop(s *Server) error {
+	var env routing.Envelope
+	for {
+		kind, r, err := up.ws.NextReader()
+		if err != nil {
+			return err
+		}
+		m, err := readMessage(r)
+		if err != nil {
+			return err
+		}
+		if kind != websocket.TextMessage || !routing.Scan(m.Text(), &env) {
+			s.log.Warn().Int("bytes", len(m.Text())).Msg("unreadable message from the browser")
+			freeMessage(m)
+			continue
+		}
+		s.fromBrowser(m, &env)
+	}
+}
+
+// lost says that the browser's connection ended.
+func (s *Server) lost(up *upstream, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.up != up { // we ended it
+		return
+	}
+	s.up = nil
+	s.log.Warn().Err(err).Msg("browser connection lost")
+	s.apply(s.router.BrowserLost(time.Now(), routing.ReasonBrowserLost, errLost.Error(), s.actions))
+	s.failRequests(errLost.Error())
+	s.noteIdle()
+}

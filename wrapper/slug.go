@@ -1,0 +1,56 @@
+// Package wrapper makes the bash scripts through which agents call
+// browser-use for one store.
+package wrapper
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// maxSlug leaves room for the longest tail of a session name, -<8 hex>-w<NN>,
+// within its 64 characters.
+const maxSlug = 64 - len("-00000000-w00")
+
+// sessionTail is what a session name has after its slug. A slug that ends like
+// this would be taken for another store's session.
+var sessionTail = regexp.MustCompile(`-(aux|[0-9a-f]{8}|w[0-9]+)$`)
+
+// Slug is the safe form of a store's name, for paths and session names. A name
+// that has no letter or digit of ASCII is called after the store's id.
+func Slug(name, id string) (string, error) {
+	slug := clean(name)
+	switch {
+	case slug == "" && id == "":
+		return "", fmt.Errorf("store name %q has no letter or digit from a-z, 0-9: give the store an id with --id", name)
+	case slug == "":
+		tail := clean(id[:min(8, len(id))])
+		if tail == "" {
+			return "", fmt.Errorf("store id %q has no letter or digit among its first 8 characters", id)
+		}
+		return "store-" + tail, nil
+	case slug == "web":
+		return "", errors.New("store name web is reserved for the browser without a store")
+	case sessionTail.MatchString(slug):
+		return "", fmt.Errorf("store name %q becomes %s, whose ending %s is that of a session: choose another name",
+			name, slug, sessionTail.FindString(slug))
+	case len(slug) > maxSlug:
+		return "", fmt.Errorf("store name %q is too long: %d characters as %s, at most %d", name, len(slug), slug, maxSlug)
+	}
+	return slug, nil
+}
+
+// clean keeps a-z and 0-9; every run of anything else becomes one dash.
+func clean(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			b.WriteRune(r)
+		case !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
