@@ -210,6 +210,11 @@ func (p *player) note(as []Action) []Action {
 	return as
 }
 
+var reasonNames = [...]string{
+	ReasonBrowserClose: "browser close", ReasonTakenOver: "taken over", ReasonBrowserLost: "browser lost",
+	ReasonStartFailed: "start failed", ReasonShutdown: "shutdown", ReasonTargetClosed: "target closed", ReasonNoTarget: "no target",
+}
+
 var ourID = regexp.MustCompile(`"id":1[0-9]{9}`)
 
 func (p *player) show(as []Action) []string { return p.render(p.note(as)) }
@@ -225,7 +230,7 @@ func (p *player) render(as []Action) []string {
 		case Opened:
 			out = append(out, "opened "+p.names[a.Conn])
 		case Close:
-			out = append(out, fmt.Sprintf("close %s %d", p.names[a.Conn], a.Reason))
+			out = append(out, "close "+p.names[a.Conn]+" "+reasonNames[a.Reason])
 		case Answer:
 			out = append(out, fmt.Sprintf("answer %d %s %s", a.Token, a.Result.TargetID, a.Result.Err))
 		}
