@@ -178,8 +178,9 @@ func (r *Router) pass(q *request, m *Message, env *Envelope) {
 	}
 	if q.via != q.session { // it was sent elsewhere than the client said
 		m.SetSession(env, "")
-		if s := q.session; s.carrier != s {
-			m.SetSession(env, s.id)
+		if member := appendSession(nil, q.session); member != nil { // last, where Chrome has it
+			end := len(m.Text()) - 1
+			m.Replace(env, Span{end, end}, member)
 		}
 		if q.session.carrier != nil {
 			r.ascend(q.session.carrier, m)
