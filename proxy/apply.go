@@ -29,7 +29,11 @@ func (s *Server) apply(actions []routing.Action) {
 				if a.Reason == routing.ReasonTargetClosed {
 					c.push(routing.NewMessage(lastWord))
 				}
-				c.finish(ending{reason: routed[a.Reason]})
+				end := ending{reason: routed[a.Reason]}
+				if end.reason == startFailed { // it may not have sent a command to answer yet
+					end.text = s.noBrowser
+				}
+				c.finish(end)
 			}
 		case routing.Answer:
 			s.answer(a.Token, a.Result)

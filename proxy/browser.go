@@ -62,7 +62,8 @@ func (s *Server) runStart(st *start) {
 		p := problemOf(err)
 		st.err = err
 		s.log.Error().Err(err).Str("kind", p.Kind).Msg("browser could not be started")
-		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonStartFailed, p.line(), s.actions))
+		s.noBrowser = p.line()
+		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonStartFailed, s.noBrowser, s.actions))
 		return
 	}
 	s.log.Info().Dur("ms", time.Since(began)).Msg("browser connected")

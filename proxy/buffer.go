@@ -45,9 +45,10 @@ func freeMessage(m *routing.Message) {
 	pools[bits.Len(uint(size)/smallestBuffer)-1].Put(m)
 }
 
-// readMessage reads r to its end into a message with headroom.
-func readMessage(r io.Reader) (*routing.Message, error) {
-	m := newMessage(smallestBuffer)
+// readMessage reads r to its end into a message with headroom. size is what is
+// known of its length; 0 is nothing.
+func readMessage(r io.Reader, size int) (*routing.Message, error) {
+	m := newMessage(routing.Headroom + size + 1) // the one finds the end
 	end := routing.Headroom
 	for {
 		if end == len(m.Buf) {

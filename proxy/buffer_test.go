@@ -17,7 +17,7 @@ func TestReadMessageKeepsTextAndHeadroom(t *testing.T) {
 			"data+EOF": iotest.DataErrReader(bytes.NewReader(text)),
 			"halves":   iotest.HalfReader(bytes.NewReader(text)),
 		} {
-			m, err := readMessage(r)
+			m, err := readMessage(r, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +33,7 @@ func TestReadMessageKeepsTextAndHeadroom(t *testing.T) {
 }
 
 func TestReadMessageFails(t *testing.T) {
-	_, err := readMessage(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader([]byte("abc")))))
+	_, err := readMessage(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader([]byte("abc")))), 0)
 	if err != iotest.ErrTimeout {
 		t.Errorf("error %v, want the reader's", err)
 	}

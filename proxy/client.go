@@ -99,7 +99,7 @@ func (c *client) readLoop(s *Server) error {
 		if kind != websocket.TextMessage {
 			return errBinary
 		}
-		m, err := readMessage(r)
+		m, err := readMessage(r, 0)
 		if err != nil {
 			return err
 		}

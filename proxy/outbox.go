@@ -23,6 +23,7 @@ type outbox struct {
 // ending is how a connection is to end.
 type ending struct {
 	reason reason
+	text   string    // what the peer is told; "" is the reason's own text
 	drop   bool      // what is queued is thrown away
 	at     time.Time // when it was decided
 }

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"strings"
+
 	"github.com/gorilla/websocket"
 	"github.com/rs/zerolog"
 
@@ -58,8 +60,18 @@ func (e *ending) closeFrame() []byte {
 	if info.code == 0 {
 		return nil
 	}
-	return websocket.FormatCloseMessage(info.code, info.text)
+	text := info.text
+	if e.text != "" {
+		text = e.text
+	}
+	if len(text) > maxCloseText {
+		text = strings.ToValidUTF8(text[:maxCloseText], "")
+	}
+	return websocket.FormatCloseMessage(info.code, text)
 }
+
+// maxCloseText is what a close frame has room for.
+const maxCloseText = 123
 
 // routed translates the Router's reasons.
 var routed = map[routing.Reason]reason{

@@ -52,10 +52,11 @@ type Server struct {
 	router  *routing.Router
 	actions []routing.Action // empty: the room for the Router's next actions
 
-	closing  bool
-	idle     chan struct{} // Shutdown waits for it to be closed; nil otherwise
-	up       *upstream     // nil while there is no browser
-	starting *start        // nil while none is being started
+	closing   bool
+	idle      chan struct{} // Shutdown waits for it to be closed; nil otherwise
+	up        *upstream     // nil while there is no browser
+	starting  *start        // nil while none is being started
+	noBrowser string        // why the last start failed
 
 	clients   map[routing.ConnID]*client // those that the Router knows
 	links     map[*link]struct{}         // every WebSocket that is not closed yet

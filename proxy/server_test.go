@@ -143,7 +143,7 @@ func TestFailedStartIsToldAndTriedAgain(t *testing.T) {
 	if err == nil || !strings.Contains(err.Message, "launch_sandbox") || !strings.Contains(err.Message, "run it as another user") {
 		t.Errorf("held command answered with %v", err)
 	}
-	if code, text := c.CloseStatus(); code != 1013 || text != "browser could not be started" {
+	if code, text := c.CloseStatus(); code != 1013 || !strings.HasPrefix(text, "launch_sandbox: ") {
 		t.Errorf("closed with %d %q", code, text)
 	}
 	status, header, body := s.get(t, "/json/version")

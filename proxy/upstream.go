@@ -16,6 +16,7 @@ import (
 // upstream is the one connection to the browser.
 type upstream struct {
 	*link
+	frames   *frameConn    // tells how long a message is
 	http     string        // the browser's own HTTP endpoint, without a path
 	protocol protocolCache // what it answers to /json/protocol
 	known    chan struct{} // closed when the Router knows the browser's version
@@ -43,7 +44,8 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial browser: %w", err)
 	}
-	conn := &corkConn{Conn: tcp}
+	frames := &frameConn{Conn: tcp}
+	conn := &corkConn{Conn: frames}
 	base := url.URL{Scheme: "http", Host: tcp.RemoteAddr().String()}
 	header := http.Header{"Host": {base.Host}} // Chrome refuses most names
 	if u.Scheme == "wss" {
@@ -64,10 +66,12 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 		return nil, fmt.Errorf("dial browser: %w", err)
 	}
 	ws.SetReadLimit(readLimit)
+	frames.on = true // Chrome says nothing before it is asked
 	return &upstream{
-		link:  newLink(ws, conn, lim, queueLimit{}, false),
-		http:  base.String(),
-		known: make(chan struct{}),
+		link:   newLink(ws, conn, lim, queueLimit{}, false),
+		frames: frames,
+		http:   base.String(),
+		known:  make(chan struct{}),
 	}, nil
 }
 
@@ -96,7 +100,7 @@ func (up *upstream) readLoop(s *Server) error {
 		if err != nil {
 			return err
 		}
-		m, err := readMessage(r)
+		m, err := readMessage(r, up.frames.next())
 		if err != nil {
 			return err
 		}
