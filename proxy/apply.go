@@ -41,6 +41,22 @@ func (s *Server) apply(actions []routing.Action) {
 	}
 	clear(actions) // they point to messages that are others' now
 	s.actions = actions[:0]
+	if at := s.router.Next(); at != s.timerAt {
+		s.timerAt = at
+		if at.IsZero() {
+			s.timer.Stop()
+		} else {
+			s.timer.Reset(time.Until(at))
+		}
+	}
+}
+
+// tick does what is due in the Router.
+func (s *Server) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timerAt = time.Time{}
+	s.apply(s.router.Tick(time.Now(), s.actions))
 }
 
 // lastWord is what Chrome says on a page socket before it drops the connection.

@@ -63,6 +63,9 @@ type Server struct {
 	upgrading map[string]int             // handshakes under way, by client id
 	requests  map[uint64]chan<- routing.Result
 	lastToken uint64
+
+	timer   *time.Timer // ticks the Router
+	timerAt time.Time   // when; zero is never
 }
 
 // New returns a Server. Call Serve, and Shutdown in the end.
@@ -76,6 +79,8 @@ func New(cfg Config) *Server {
 		requests:  map[uint64]chan<- routing.Result{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.timer = time.AfterFunc(time.Hour, s.tick)
+	s.timer.Stop()
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -103,6 +108,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.up.finish(ending{reason: shuttingDown})
 		s.up = nil
 	}
+	s.timer.Stop()
 	s.mu.Unlock()
 
 	defer context.AfterFunc(ctx, s.cut)()

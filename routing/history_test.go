@@ -51,6 +51,7 @@ type history struct {
 	t      *testing.T
 	r      *Router
 	rand   *rand.Rand
+	now    time.Time
 	chrome *model
 	up     bool
 	conns  map[ConnID]*twin
@@ -71,7 +72,7 @@ const never = "(never)"
 
 var clientIDs = []string{"alice", "bob", "carol"}
 
-func (h *history) ready() { h.up = true; h.act(h.r.BrowserReady(time.Time{}, nil)) }
+func (h *history) ready() { h.up = true; h.act(h.r.BrowserReady(h.now, nil)) }
 
 func (h *history) coin() bool { return h.rand.IntN(2) == 0 }
 
@@ -87,14 +88,14 @@ func (h *history) step() {
 	switch k := h.rand.IntN(20); {
 	case k == 0 || len(live) == 0:
 		cl := clientIDs[h.rand.IntN(len(clientIDs))]
-		id, out := h.r.Connect(time.Time{}, cl, nil)
+		id, out := h.r.Connect(h.now, cl, nil)
 		h.conns[id] = &twin{client: cl, open: map[int]string{}, got: map[string]bool{}, nextID: 1}
 		h.order = append(h.order, id)
 		h.act(out)
 	case k == 1:
 		id := live[h.rand.IntN(len(live))]
 		h.conns[id].ended = true
-		h.act(h.r.Disconnect(time.Time{}, id, nil))
+		h.act(h.r.Disconnect(h.now, id, nil))
 	case k == 2 && !h.up:
 		h.ready()
 	case k == 3:
@@ -105,10 +106,22 @@ func (h *history) step() {
 		h.chrome.closesItself(h.rand.IntN(100))
 	case k == 6:
 		h.chrome.crash(h.rand.IntN(100))
-	case k < 12:
+	case k == 7:
+		h.chrome.forgetful = h.coin()
+	case k == 8:
+		h.tick(time.Duration(h.rand.IntN(6000)) * time.Millisecond)
+	case k < 13:
 		h.deliver(1 + h.rand.IntN(8))
 	default:
 		h.command(live[h.rand.IntN(len(live))])
+	}
+}
+
+// tick lets time pass.
+func (h *history) tick(d time.Duration) {
+	h.now = h.now.Add(d)
+	if next := h.r.Next(); !next.IsZero() && !next.After(h.now) {
+		h.act(h.r.Tick(h.now, nil))
 	}
 }
 
@@ -128,7 +141,7 @@ func (h *history) command(id ConnID) {
 	target := h.chrome.anyTarget(h.rand.IntN(100))
 	session := h.chrome.anySession(h.rand.IntN(100))
 	method, params, want, on := "", "", "", ""
-	switch h.rand.IntN(12) {
+	switch h.rand.IntN(14) {
 	case 0, 1:
 		method, params = "Target.createTarget", fmt.Sprintf(`{"url":"by:%s"}`, c.client)
 	case 2, 3:
@@ -150,7 +163,15 @@ func (h *history) command(id ConnID) {
 	case 10:
 		method, params = "Target.setDiscoverTargets", fmt.Sprintf(`{"discover":%t}`, h.coin())
 	case 11:
-		method, params = "Target.setAutoAttach", fmt.Sprintf(`{"autoAttach":%t,"waitForDebuggerOnStart":true,"flatten":true}`, h.coin())
+		filter := ""
+		if h.coin() { // tab mode
+			filter = `,"filter":[{"type":"page","exclude":true},{}]`
+		}
+		method, params = "Target.setAutoAttach", fmt.Sprintf(`{"autoAttach":%t,"waitForDebuggerOnStart":%t,"flatten":true%s}`, h.coin(), h.coin(), filter)
+	case 12:
+		method, params, on = "Runtime.runIfWaitingForDebugger", `{}`, session
+	case 13:
+		method, params, on = "Target.setAutoAttach", `{"autoAttach":true,"waitForDebuggerOnStart":true,"flatten":true,"filter":[{}]}`, session
 	}
 	if foreign := h.chrome.owner(target); strings.Contains(params, `"targetId"`) && foreign != c.client {
 		want = "No target with given id found"
@@ -167,7 +188,7 @@ func (h *history) command(id ConnID) {
 	if ref := ScanCommand(m.Text(), &env); ref != nil {
 		h.t.Fatalf("refused %s: %+v", text, ref)
 	}
-	h.act(h.r.FromClient(time.Time{}, id, m, &env, nil))
+	h.act(h.r.FromClient(h.now, id, m, &env, nil))
 }
 
 // deliver lets the Router hear what Chrome said.
@@ -180,7 +201,7 @@ func (h *history) deliver(n int) {
 		if !Scan(m.Text(), &env) {
 			h.t.Fatalf("the model says %s", m.Text())
 		}
-		h.act(h.r.FromBrowser(time.Time{}, m, &env, nil))
+		h.act(h.r.FromBrowser(h.now, m, &env, nil))
 	}
 }
 
@@ -245,6 +266,7 @@ func (h *history) toClient(id ConnID, text string) {
 // finish closes every tab, by which each request must be answered, lets
 // everybody leave, and finds the tables empty.
 func (h *history) finish() {
+	h.chrome.forgetful = false
 	if !h.up {
 		h.ready()
 	}
@@ -266,9 +288,13 @@ func (h *history) finish() {
 	h.chrome.human()
 	for _, id := range h.live() {
 		h.conns[id].ended = true
-		h.act(h.r.Disconnect(time.Time{}, id, nil))
+		h.act(h.r.Disconnect(h.now, id, nil))
 	}
 	h.deliver(1 << 20)
+	for range 20 { // a close that Chrome forgot is sent again
+		h.tick(10 * time.Second)
+		h.deliver(1 << 20)
+	}
 	if err := h.r.Check(); err != nil {
 		h.t.Fatal(err)
 	}

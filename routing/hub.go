@@ -26,12 +26,6 @@ var hubFilter = cdptarget.Filter{
 // for its client. Neither was ever seen to run out.
 const patience = 5 * time.Second
 
-// due is a target that has waited long enough at that time.
-type due struct {
-	at     time.Time
-	target *target
-}
-
 // hubAttached begins the hub's life: on once, so that whatever a proxy before
 // this one left paused is run, then as the clients want it.
 func (r *Router) hubAttached(q *request, m *Message, env *Envelope) {
@@ -188,7 +182,7 @@ func (r *Router) release(s *session) {
 // opener popup stays paused until the client runs the page.
 func (r *Router) keep(t *target, s *session) {
 	t.kept = s
-	r.dues = append(r.dues, due{r.now.Add(patience), t})
+	r.remind(patience, t, (*Router).letGo)
 }
 
 // letGo ends the keeping of a page.
@@ -199,29 +193,15 @@ func (r *Router) letGo(t *target) {
 	}
 }
 
-// Next is when Tick is to be called; zero when nothing is due.
-func (r *Router) Next() time.Time {
-	if len(r.dues) == 0 {
-		return time.Time{}
+// hubOverdue does without the hub's session on a new target.
+func (r *Router) hubOverdue(t *target) {
+	if !t.fresh {
+		return
 	}
-	return r.dues[0].at
-}
-
-// Tick does what is due by now.
-func (r *Router) Tick(now time.Time, out []Action) []Action {
-	r.begin(now, out)
-	for len(r.dues) > 0 && !r.dues[0].at.After(now) {
-		t := r.dues[0].target
-		r.dues = r.dues[1:]
-		r.letGo(t)
-		if t.fresh {
-			for _, root := range r.rootsFor(t) {
-				r.autoAttachOn(root, t, t.hubBatch)
-			}
-			r.hubIsDone(t)
-		}
+	for _, root := range r.rootsFor(t) {
+		r.autoAttachOn(root, t, t.hubBatch)
 	}
-	return r.out
+	r.hubIsDone(t)
 }
 
 // runCommand is a client's Runtime.runIfWaitingForDebugger.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 
 	cdptarget "github.com/chromedp/cdproto/target"
 	"github.com/mailru/easyjson"
@@ -76,7 +77,7 @@ func (r *Router) created(raw []byte) {
 	}
 	t.fresh = r.hub.on && info.Subtype == "" && (info.Type == typePage || info.isWorker())
 	if t.fresh {
-		r.dues = append(r.dues, due{r.now.Add(patience), t})
+		r.remind(patience, t, (*Router).hubOverdue)
 	}
 	switch info.Type {
 	case typeTab:
@@ -268,8 +269,21 @@ func (r *Router) leaving(t *target) {
 	if t.info.Type == typeTab && t.page != nil {
 		t = t.page
 	}
-	t.closing = true
+	if !t.closing {
+		t.closing = true
+		r.remind(closeWait, t, (*Router).closeAgain)
+	}
 	t.window.remove(t)
+}
+
+// closeWait is how long a target that is closed may stay.
+const closeWait = time.Second
+
+// closeAgain closes a target that is still there: Chrome forgets a closeTarget
+// that comes while a navigation commits (measured), and says success.
+func (r *Router) closeAgain(t *target) {
+	r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(t.id)}, ignore)
+	r.remind(closeWait, t, (*Router).closeAgain)
 }
 
 // changed takes in a target's new info.
