@@ -1,0 +1,44 @@
+package routing
+
+import (
+	"time"
+
+	cdptarget "github.com/chromedp/cdproto/target"
+)
+
+func (r *Router) closeTargetCommand(c *conn, s *session, m *Message, env *Envelope) {
+	if t := r.targets[string(env.TargetID)]; r.visible(c.client, t) {
+		r.leaving(t)
+	}
+	r.forward(c, s, m, env)
+}
+
+// closeTarget closes a target for good, whatever its page says to it.
+func (r *Router) closeTarget(t *target) {
+	if !t.closing {
+		r.leaving(t)
+		r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(t.id)}, ignore)
+	}
+}
+
+// leaving marks a target that is being closed; its window no longer has it.
+func (r *Router) leaving(t *target) {
+	if t.info.Type == typeTab && t.page != nil {
+		t = t.page
+	}
+	if !t.closing {
+		t.closing = true
+		r.remind(closeWait, t, (*Router).closeAgain)
+	}
+	t.window.remove(t)
+}
+
+// closeWait is how long a target that is closed may stay.
+const closeWait = time.Second
+
+// closeAgain closes a target that is still there: Chrome forgets a closeTarget
+// that comes while a navigation commits (measured), and says success.
+func (r *Router) closeAgain(t *target) {
+	r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(t.id)}, ignore)
+	r.remind(closeWait, t, (*Router).closeAgain)
+}
