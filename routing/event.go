@@ -116,7 +116,7 @@ func (r *Router) attached(s *session, params []byte, m *Message, env *Envelope) 
 	if s.conn == nil {
 		ch := r.addSession(eventIDs(params).SessionID, info.TargetID, s)
 		if s == r.hub.session {
-			r.hubReached(ch, raw.Of(params), waiting)
+			r.hubReached(ch, raw.Of(params))
 		} else {
 			r.eyeOpened(ch, &info)
 		}
@@ -171,8 +171,8 @@ func (r *Router) ownAttached(raw []byte, id string) {
 	case typeTab:
 		r.eyeOpened(s, &info)
 	default:
-		r.run(s)
-		r.detach(nil, s.id, nil)
+		s.paused = true
+		r.release(s, owed{}, nil)
 	}
 }
 

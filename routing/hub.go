@@ -59,7 +59,7 @@ func (r *Router) switchHub(on bool) *request {
 	}
 	for _, t := range r.targets {
 		if t.held != nil && !on { // paused: the hub's end would leave it so for ever
-			r.release(t.held)
+			r.release(t.held, owed{}, nil)
 			t.held = nil
 			r.hubIsDone(t)
 		}
@@ -69,8 +69,8 @@ func (r *Router) switchHub(on bool) *request {
 
 // hubReached takes a session that the hub made. Targets of before the hub was
 // on have their sessions from elsewhere.
-func (r *Router) hubReached(s *session, raw []byte, waiting bool) {
-	s.hub, s.paused, s.info = true, waiting, slices.Clone(raw)
+func (r *Router) hubReached(s *session, raw []byte) {
+	s.hub, s.paused, s.info = true, true, slices.Clone(raw) // whatever Chrome says: it may wait
 	switch t := s.target; {
 	case !r.hub.on: // Chrome has ended this session by now, and it may have paused its target
 		if t != nil {
@@ -78,7 +78,7 @@ func (r *Router) hubReached(s *session, raw []byte, waiting bool) {
 		}
 		r.free(s.targetID)
 	case t == nil || !t.fresh:
-		r.release(s)
+		r.release(s, owed{}, nil)
 	default:
 		t.held = s
 		r.decideHub(t)
@@ -111,7 +111,7 @@ func (r *Router) decideHub(t *target) {
 		r.autoAttachOn(root, t, t.hubBatch)
 	}
 	if s != nil {
-		r.release(s)
+		r.release(s, owed{}, nil)
 	}
 	r.hubIsDone(t)
 }
@@ -166,16 +166,75 @@ func (r *Router) handOver(s, root *session) {
 }
 
 // run lets a paused target go on.
-func (r *Router) run(s *session) {
+func (r *Router) run(s *session) *request {
 	s.paused = false
-	r.ask(s, runtime.CommandRunIfWaitingForDebugger, nil, ignore)
+	return r.ask(s, runtime.CommandRunIfWaitingForDebugger, nil, ignore)
 }
 
-// release runs a hub's session and ends it, without waiting: to detach alone
-// would leave a popup paused for ever. The run's reply is usually lost.
-func (r *Router) release(s *session) {
-	r.run(s)
-	r.detach(r.hub.session, s.id, nil)
+// release ends a session that Chrome has below the hub or the proxy's root,
+// and never leaves its target paused: to detach alone would leave a popup so
+// for ever. A page's run and detach go back to back, and the run's reply is
+// usually lost. A worker that others are attached to loses the run itself so
+// (measured): its detach waits for the reply. The client in o, if any, gets
+// the detach's reply; b waits for it.
+func (r *Router) release(s *session, o owed, b *batch) {
+	if b != nil {
+		b.open++
+	}
+	if !s.paused {
+		r.releaseRun(s, o, b)
+		return
+	}
+	q := r.run(s)
+	if s.target == nil || !s.target.info.isWorker() {
+		r.releaseRun(s, o, b)
+		return
+	}
+	q.answer, q.owed, q.batch = (*Router).workerRuns, o, b
+	if b != nil {
+		b.open++
+	}
+}
+
+func (r *Router) workerRuns(q *request, m *Message, env *Envelope) {
+	if failed(env) { // its session is gone
+		if q.owed.conn != nil && q.owed.conn.state == connOpen {
+			r.reply(q.owed.session, q.owed.id, errorBody(codeParams, textNoChild))
+		}
+		if q.batch != nil {
+			r.settle(q.batch)
+		}
+		return
+	}
+	r.releaseRun(q.via, q.owed, q.batch)
+}
+
+// releaseRun detaches a session whose target runs.
+func (r *Router) releaseRun(s *session, o owed, b *batch) {
+	parent := s.parent
+	if s.hub {
+		parent = r.hub.session
+	}
+	q := r.detach(parent, s.id, nil)
+	q.batch = b
+	if o.conn != nil {
+		q.conn, q.session, q.clientID, q.answer = o.conn, o.session, o.id, nil
+	}
+}
+
+// takeBack makes a session that was handed over the hub's again, and ends it.
+func (r *Router) takeBack(s *session) {
+	for len(s.children) > 0 {
+		r.removeSession(s.children[len(s.children)-1])
+	}
+	for s.first != nil {
+		r.fail(s.first, codeServer, textClosed)
+	}
+	r.disconnect(s)
+	s.conn, s.carrier, s.autoMade = nil, nil, false
+	s.parent = r.hub.session
+	s.parent.children = append(s.parent.children, s)
+	r.release(s, owed{}, nil)
 }
 
 // keep holds the hub's session on a page whose client attaches to its tab: an
@@ -189,7 +248,7 @@ func (r *Router) keep(t *target, s *session) {
 func (r *Router) letGo(t *target) {
 	if s := t.kept; s != nil {
 		t.kept = nil
-		r.release(s)
+		r.release(s, owed{}, nil)
 	}
 }
 
@@ -229,17 +288,8 @@ func (r *Router) detachCommand(c *conn, s *session, m *Message, env *Envelope) {
 		return env.TargetID != nil && ch.targetID == string(env.TargetID)
 	}
 	if i := slices.IndexFunc(s.children, named); i >= 0 && s.children[i].hub {
-		q := r.hubDetach(s.children[i])
-		q.conn, q.session, q.clientID, q.answer = c, s, env.ID, nil
+		r.release(s.children[i], owed{c, s, env.ID}, nil)
 		return
 	}
 	r.forward(c, s, m, env)
-}
-
-// hubDetach ends a client's session that the hub made.
-func (r *Router) hubDetach(s *session) *request {
-	if s.paused {
-		r.run(s)
-	}
-	return r.detach(r.hub.session, s.id, nil)
 }

@@ -32,7 +32,7 @@ func (r *Router) legacyChild(s *session, env *Envelope) (ch *session, code int, 
 	case env.ChildID != nil:
 		ch = r.sessions[string(env.ChildID)]
 		if ch == nil || ch.parent != s {
-			return nil, codeParams, "No session with given id"
+			return nil, codeParams, textNoChild
 		}
 	case env.TargetID != nil:
 		n := 0

@@ -13,6 +13,7 @@ const (
 	codeSession = -32001
 
 	textNoSession  = "Session with given id not found."
+	textNoChild    = "No session with given id"
 	textClosed     = "Inspected target navigated or closed"
 	textCrashed    = "Target crashed"
 	textNotAllowed = "Not allowed"

@@ -41,6 +41,7 @@ type request struct {
 	legacy   bool     // an attach: the client wants a non-flat session
 	auto     bool     // an attach: made by virtual auto-attach
 	batch    *batch   // one of several that a reply waits for
+	owed     owed     // a run: who waits for the detach that follows
 	discover filter   // setDiscoverTargets
 	autoAsk  *auto    // setAutoAttach
 	hidden   string   // what stands in the command for a foreign id …

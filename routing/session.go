@@ -78,21 +78,27 @@ func (r *Router) removeSession(s *session) {
 	for len(s.children) > 0 {
 		ch := s.children[len(s.children)-1]
 		if ch.hub && ch.conn != nil { // not below s in Chrome
-			r.hubDetach(ch)
+			r.takeBack(ch)
+		} else {
+			r.removeSession(ch)
 		}
-		r.removeSession(ch)
 	}
 	for s.first != nil {
 		r.fail(s.first, codeServer, textClosed)
 	}
 	delete(r.sessions, s.id)
 	r.unhold(s)
+	r.disconnect(s)
+	if s.target != nil {
+		s.target.sessions = slices.DeleteFunc(s.target.sessions, func(o *session) bool { return o == s })
+	}
+}
+
+// disconnect takes a session from its parent and its connection.
+func (r *Router) disconnect(s *session) {
 	is := func(o *session) bool { return o == s }
 	if s.parent != nil {
 		s.parent.children = slices.DeleteFunc(s.parent.children, is)
-	}
-	if s.target != nil {
-		s.target.sessions = slices.DeleteFunc(s.target.sessions, is)
 	}
 	if c := s.conn; c != nil {
 		c.sessions = slices.DeleteFunc(c.sessions, is)

@@ -119,8 +119,7 @@ func (r *Router) autoAttachSet(q *request, m *Message, env *Envelope) {
 		for _, ch := range slices.Clone(s.children) {
 			switch {
 			case ch.hub:
-				r.hubDetach(ch).batch = b
-				b.open++
+				r.release(ch, owed{}, b)
 			case ch.autoMade:
 				r.detach(s, ch.id, nil).batch = b
 				b.open++
