@@ -35,11 +35,25 @@ func (r *Router) eyeOpened(s *session, info *targetInfo) {
 		follow(typePage)
 		return
 	}
-	if t := s.target; t != nil && t.owner == nil && s.parent != nil && s.parent.target != nil && s.parent.target.owner != nil {
-		r.own(t, s.parent.target.owner) // a prerendered page is its tab's owner's
+	if info.Type == typePage && s.target != nil && s.parent.target != nil {
+		r.shownIn(s.target, s.parent.target)
 	}
 	r.ask(s, cdppage.CommandEnable, nil, ignore)
 	follow(typeIframe)
+}
+
+// shownIn says which tab a page is in: the page that it shows, or one that is
+// prerendered in it and may become that.
+func (r *Router) shownIn(page, tab *target) {
+	if page.owner == nil && tab.owner != nil {
+		r.own(page, tab.owner)
+	}
+	if page.info.Subtype == "" && page.owner == tab.owner && tab.page != page {
+		if tab.page != nil {
+			tab.page.tab = nil
+		}
+		tab.page, page.tab = page, tab
+	}
 }
 
 // eyeEvent takes what the eye hears.

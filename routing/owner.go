@@ -118,7 +118,7 @@ func (r *Router) bequeath(t *target) {
 func (r *Router) owned(cl *client) []*target {
 	var ts []*target
 	for _, t := range r.targets {
-		if t.owner == cl && t.info.ParentID == "" && t.info.Type != typeTab && t.info.Type != typeBrowser {
+		if t.owner == cl && t.info.ParentID == "" && t.info.Subtype == "" && t.info.Type != typeTab && t.info.Type != typeBrowser {
 			ts = append(ts, t)
 		}
 	}

@@ -89,8 +89,8 @@ func (r *Router) setPermission(c *conn, s *session, m *Message, env *Envelope) {
 }
 
 func (r *Router) permissionSet(q *request, m *Message, env *Envelope) {
-	if !failed(env) && !q.client.gone {
-		q.client.perms.settings = append(q.client.perms.settings, q.subject)
+	if p := &q.client.perms; !failed(env) && !q.client.gone {
+		p.settings = append(slices.DeleteFunc(p.settings, func(s string) bool { return s == q.subject }), q.subject)
 	}
 	r.pass(q, m, env)
 }

@@ -16,6 +16,9 @@ type TargetView struct {
 // tell; an Answer with the token follows.
 func (r *Router) Refresh(now time.Time, token uint64, out []Action) []Action {
 	r.begin(now, out)
+	if r.absent(token) {
+		return r.out
+	}
 	r.ask(nil, cdptarget.CommandGetTargets, cdptarget.GetTargetsParams{Filter: cdptarget.Filter{{}}}, (*Router).refreshed).token = token
 	return r.out
 }
@@ -56,12 +59,23 @@ func (r *Router) List(client string, forTab bool) []TargetView {
 // the Answer.
 func (r *Router) NewTab(now time.Time, client, url string, forTab bool, token uint64, out []Action) []Action {
 	r.begin(now, out)
+	if r.absent(token) {
+		return r.out
+	}
 	cl := r.client(client)
 	w, newWindow := r.place(cl, false, false)
 	q := r.ask(nil, cdptarget.CommandCreateTarget, cdptarget.CreateTargetParams{URL: url, NewWindow: &newWindow, ForTab: &forTab}, (*Router).targetMade)
 	q.client, q.window, q.token, q.url = cl, w, token, url
 	r.creating = append(r.creating, q)
 	return r.out
+}
+
+// absent answers an HTTP request for which there is no browser any more.
+func (r *Router) absent(token uint64) bool {
+	if !r.up {
+		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: Result{Err: "browser connection lost"}})
+	}
+	return !r.up
 }
 
 // CloseTab closes a client's target.

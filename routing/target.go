@@ -116,7 +116,13 @@ func (r *Router) changed(raw []byte) {
 	if info.OpenerID == "" {
 		info.OpenerID = t.info.OpenerID
 	}
+	activated := t.info.Subtype != "" && info.Subtype == ""
 	t.info, t.raw = info, bytes.Clone(raw)
+	for _, s := range t.sessions {
+		if activated && s.eye && s.parent.target != nil {
+			r.shownIn(t, s.parent.target) // a prerendered page takes its tab over
+		}
+	}
 	if bytes.Equal(withAttached(nil, old, false), withAttached(nil, raw, false)) {
 		return
 	}

@@ -141,7 +141,7 @@ func (r *Router) autoAttachSet(q *request, m *Message, env *Envelope) {
 
 // wants reports whether an auto-attach is to reach a top-level target.
 func (a *auto) wants(t *target) bool {
-	if a == nil || t.info.ParentID != "" || t.info.Type == typeBrowser || t.info.Type == typeTab || t.closing {
+	if a == nil || t.info.ParentID != "" || t.info.Subtype != "" || t.info.Type == typeBrowser || t.info.Type == typeTab || t.closing {
 		return false
 	}
 	return a.filter.allows(t.info.Type) || t.tab != nil && a.filter.allows(typeTab)

@@ -75,8 +75,10 @@ func (r *Router) getWindowForTarget(c *conn, s *session, m *Message, env *Envelo
 func (r *Router) windowKnown(q *request, m *Message, env *Envelope) {
 	if !failed(env) {
 		result := env.Result.Of(m.Text())
-		if id, ok := Member(result, "windowId"); ok {
-			q.client.windows = append(q.client.windows, string(id.Of(result)))
+		if v, ok := Member(result, "windowId"); ok {
+			if id := string(v.Of(result)); !slices.Contains(q.client.windows, id) {
+				q.client.windows = append(q.client.windows, id)
+			}
 		}
 	}
 	r.pass(q, m, env)
