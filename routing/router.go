@@ -110,6 +110,12 @@ func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Act
 	for _, q := range r.inOrder() {
 		r.fail(q, codeServer, why)
 	}
+	for _, t := range r.targets { // replies that wait for the hub
+		if t.hubBatch != nil {
+			t.hubBatch.body = errorBody(codeServer, why)
+			r.hubIsDone(t)
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
 		c := r.conns[id]
 		r.refuseHeld(c, why)
