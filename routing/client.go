@@ -223,7 +223,9 @@ func (r *Router) end(c *conn, reason Reason) {
 		r.detach(nil, c.root.id, nil)
 	}
 	for _, t := range r.owned(cl) {
-		r.dismiss(t)
+		if !t.attachedTo(cl) {
+			r.dismiss(t)
+		}
 	}
 	r.updateHub()
 	r.vacate(cl)

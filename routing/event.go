@@ -2,6 +2,7 @@ package routing
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/mailru/easyjson"
@@ -82,20 +83,11 @@ func (r *Router) targetEvent(s *session, m *Message, env *Envelope) {
 		if ch == nil || ch.parent != s && !(ch.hub && s == r.hub.session) {
 			return
 		}
-		t, c := ch.target, ch.conn
-		r.removeSession(ch)
-		if c == nil {
+		if ch.conn == nil {
+			r.removeSession(ch)
 			return
 		}
-		if c.base == ch { // the page of a page socket
-			r.end(c, ReasonTargetClosed)
-			return
-		}
-		m.SetSession(env, ch.parent.id)
-		r.deliver(ch.parent, m, env)
-		if r.visible(c.client, t) && !t.attachedTo(c.client) {
-			r.tellChanged(t, c.client)
-		}
+		r.detached(ch, m, env)
 	case eventTargetInfoChanged:
 		// A tab session hears of its pages.
 		info, _ := Member(params, "targetInfo")
@@ -155,6 +147,44 @@ func (r *Router) attached(s *session, params []byte, m *Message, env *Envelope) 
 		m.Replace(env, Span{env.Params.Start + v.Start, env.Params.Start + v.End}, []byte("true"))
 	}
 	r.deliver(s, m, env)
+}
+
+// detached ends a client's session as Chrome announced it. The event goes
+// before the errors of what was open: clients settle that themselves when they
+// hear it, as Chrome answers nothing there.
+func (r *Router) detached(ch *session, m *Message, env *Envelope) {
+	t, c, parent := ch.target, ch.conn, ch.parent
+	if c.base == ch { // the page of a page socket
+		r.removeSession(ch)
+		r.end(c, ReasonTargetClosed)
+		return
+	}
+	last := r.visible(c.client, t) && !slices.ContainsFunc(t.sessions, func(s *session) bool { return s != ch && s.heardBy(c.client) })
+	closes := t != nil && t.info.Type == typePage && !r.detaching(ch)
+	if last && closes { // Chrome's order differs: measured
+		r.tellInfo(t, c.client, false)
+	}
+	m.SetSession(env, parent.id)
+	r.deliver(parent, m, env)
+	r.removeSession(ch)
+	if last && !closes {
+		r.tellInfo(t, c.client, false)
+	}
+}
+
+// detaching reports whether somebody asked for the end of a session, which
+// then is not its target's.
+func (r *Router) detaching(s *session) bool {
+	from := s.parent
+	if s.hub {
+		from = r.hub.session
+	}
+	for q := from.first; q != nil; q = q.next {
+		if q.detaches != "" && (q.detaches == s.id || q.detaches == s.targetID) {
+			return true
+		}
+	}
+	return false
 }
 
 // ownAttached enters a session that the proxy's own root made: a root, the eye

@@ -71,7 +71,7 @@ func (r *Router) eyeEvent(s *session, m *Message, env *Envelope) {
 		}
 	case eventDialogOpening:
 		t.dialog = s
-		if len(t.owner.conns) == 0 {
+		if !t.attachedTo(t.owner) { // its holder left before this was heard
 			r.dismiss(t)
 		}
 	case eventDialogClosed:

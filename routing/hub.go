@@ -281,15 +281,14 @@ func (r *Router) runCommand(c *conn, s *session, m *Message, env *Envelope) {
 // detachCommand is a client's Target.detachFromTarget. A session that the hub
 // made is ended at the hub, and never while it holds its target.
 func (r *Router) detachCommand(c *conn, s *session, m *Message, env *Envelope) {
-	named := func(ch *session) bool {
-		if env.ChildID != nil {
-			return ch.id == string(env.ChildID)
-		}
-		return env.TargetID != nil && ch.targetID == string(env.TargetID)
+	id := string(env.ChildID)
+	if env.ChildID == nil {
+		id = string(env.TargetID)
 	}
+	named := func(ch *session) bool { return id != "" && (ch.id == id || env.ChildID == nil && ch.targetID == id) }
 	if i := slices.IndexFunc(s.children, named); i >= 0 && s.children[i].hub {
 		r.release(s.children[i], owed{c, s, env.ID}, nil)
 		return
 	}
-	r.forward(c, s, m, env)
+	r.forward(c, s, m, env).detaches = id
 }

@@ -105,8 +105,13 @@ func (r *Router) tellCreated(t *target, cl *client) {
 }
 
 func (r *Router) tellChanged(t *target, cl *client) {
+	r.tellInfo(t, cl, t.info.Type == typeBrowser || t.attachedTo(cl))
+}
+
+// tellInfo is tellChanged with attached given.
+func (r *Router) tellInfo(t *target, cl *client, attached bool) {
 	if cl.hears() {
-		r.tell(t, cl, `"method":"`+eventTargetInfoChanged+`","params":{"targetInfo":`, t.infoFor(cl), `}`)
+		r.tell(t, cl, `"method":"`+eventTargetInfoChanged+`","params":{"targetInfo":`, string(withAttached(nil, t.raw, attached)), `}`)
 	}
 }
 

@@ -144,7 +144,12 @@ func (r *Router) visible(cl *client, t *target) bool {
 
 // attachedTo reports whether the client has a session on the target.
 func (t *target) attachedTo(cl *client) bool {
-	return slices.ContainsFunc(t.sessions, func(s *session) bool { return s.conn != nil && s.conn.client == cl && s.carrier != nil })
+	return slices.ContainsFunc(t.sessions, func(s *session) bool { return s.heardBy(cl) })
+}
+
+// heardBy reports whether a session is one that the client knows of.
+func (s *session) heardBy(cl *client) bool {
+	return s.conn != nil && s.conn.client == cl && s.carrier != nil
 }
 
 // contextOwner finds the client that created a browser context.

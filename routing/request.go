@@ -36,6 +36,7 @@ type request struct {
 	client   *client  // createTarget: whose the tab will be
 	window   *window  // createTarget: where the tab will be
 	opens    *conn    // an attach: of this connection's root or page
+	detaches string   // a detach: session or target id
 	subject  string   // an attach: target id; a context or permission: what it is about
 	list     []string // grantPermissions: what was asked for
 	legacy   bool     // an attach: the client wants a non-flat session

@@ -142,7 +142,9 @@ func (r *Router) detach(parent *session, id string, a answer) *request {
 	if a == nil {
 		a = ignore
 	}
-	return r.ask(parent, cdptarget.CommandDetachFromTarget, cdptarget.DetachFromTargetParams{SessionID: cdptarget.SessionID(id)}, a)
+	q := r.ask(parent, cdptarget.CommandDetachFromTarget, cdptarget.DetachFromTargetParams{SessionID: cdptarget.SessionID(id)}, a)
+	q.detaches = id
+	return q
 }
 
 // resolve finds the session that a command speaks to. via is what carried the
