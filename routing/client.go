@@ -223,6 +223,7 @@ func (r *Router) end(c *conn, reason Reason) {
 		r.detach(nil, c.root.id, nil)
 	}
 	for _, t := range r.owned(cl) {
+		t.left = r.now
 		if !t.attachedTo(cl) {
 			r.dismiss(t)
 		}

@@ -71,12 +71,29 @@ func (r *Router) eyeEvent(s *session, m *Message, env *Envelope) {
 		}
 	case eventDialogOpening:
 		t.dialog = s
-		if !t.attachedTo(t.owner) { // its holder left before this was heard
+		if !r.holdsDialog(t) {
 			r.dismiss(t)
 		}
 	case eventDialogClosed:
 		t.dialog = nil
 	}
+}
+
+// holdsDialog reports whether a dialog that opens is left to the page's client:
+// it has a session that can close it, or sits before it as it would before a
+// Chrome of its own. One whose opener has just left is nobody's.
+func (r *Router) holdsDialog(t *target) bool {
+	enabled := func(s *session) bool { return s.heardBy(t.owner) && s.pageOn }
+	return slices.ContainsFunc(t.sessions, enabled) || t.attachedTo(t.owner) && r.now.Sub(t.left) > leaveAge
+}
+
+// leaveAge is how long after its opener left a dialog may be heard of.
+const leaveAge = 3 * time.Second
+
+// pageEnable notes that a session hears of dialogs opened from now on.
+func (r *Router) pageEnable(c *conn, s *session, m *Message, env *Envelope) {
+	s.pageOn = true
+	r.forward(c, s, m, env)
 }
 
 // dismiss closes the dialog that is open on a page, if any.

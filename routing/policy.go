@@ -5,6 +5,7 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/cdproto/storage"
@@ -53,6 +54,7 @@ func init() { // not at the declaration: the handlers lead back to the table
 		cdptarget.CommandSetDiscoverTargets:     {emulate, "one discovery serves all", (*Router).setDiscoverTargets},
 		cdptarget.CommandSetAutoAttach:          {emulate, "at a root it would hold everybody's tabs; passes elsewhere", (*Router).setAutoAttach},
 		runtime.CommandRunIfWaitingForDebugger:  {scope, "ends what the hub holds for it", (*Router).runCommand},
+		cdppage.CommandEnable:                   {allow, "notes who can close a dialog", (*Router).pageEnable},
 		commandSendMessage:                      {emulate, "what is inside is a command like any other", (*Router).sendMessageToTarget},
 		cdptarget.CommandCreateBrowserContext:   {scope, "makes it the client's", (*Router).createBrowserContext},
 		cdptarget.CommandGetBrowserContexts:     {scope, "shows its own contexts only", (*Router).getBrowserContexts},

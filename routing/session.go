@@ -31,6 +31,7 @@ type session struct {
 	paused bool   // its target waits for a run on it
 	info   []byte // the TargetInfo of a hub's session, until it is handed over
 	autoOn bool   // its own setAutoAttach, which passes, is on
+	pageOn bool   // its client enabled Page on it
 
 	root     bool     // a browser session: a connection's sub-root or one nested in it
 	discover filter   // what it hears of targets; nil: nothing

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/mailru/easyjson"
 )
@@ -27,6 +28,7 @@ type target struct {
 	freed   bool       // of a worker: run by the proxy
 	watched bool       // of a tab: the eye is on it
 	dialog  *session   // the eye's session that can close the open dialog
+	left    time.Time  // when a connection of its owner ended
 
 	fresh    bool     // the hub's session is to come, or to be decided on
 	held     *session // the hub's session, paused, until the owner is known
