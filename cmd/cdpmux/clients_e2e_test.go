@@ -2,136 +2,311 @@ package main_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"text/tabwriter"
 	"time"
 
 	"cdpmux/proxy/proxytest"
 )
 
-// Real client libraries work through the proxy as they work without it.
+var update = flag.Bool("update", false, "run the client libraries on a bare Chromium and write what they do there into testdata/clients/golden")
+
+// library is a client library and its scenario in testdata/clients/<name>.
+type library struct {
+	name     string
+	command  []string // run in that folder, with an endpoint and the site's URL as further arguments
+	endpoint string   // by which it reaches the proxy: %s stands for host:port
+}
+
+var libraries = []library{
+	{"playwright", []string{"node", "scenario.mjs"}, "http://%s/client-playwright"},
+	{"puppeteer", []string{"node", "scenario.mjs"}, "ws://%s/client-puppeteer"},
+	{"cri", []string{"node", "scenario.mjs"}, "ws://%s/client-cri"},
+	{"devtools-mcp", []string{"node", "scenario.mjs"}, "ws://%s/client-devtools-mcp"},
+	{"agent-browser", []string{"node", "scenario.mjs"}, "ws://%s/client-agent-browser"},
+	// Any other address it replaces by what it finds at /json/version.
+	{"chromedp", []string{"./chromedp"}, "ws://%s/devtools/browser/chromedp"},
+	{"rod", []string{"./rod"}, "ws://%s/client-rod"},
+	{"harness", []string{"sh", "scenario.sh"}, "ws://%s/client-harness"},
+	{"browser-use", []string{"python", "scenario.py"}, "http://%s/client-browser-use"},
+}
+
+// Each client library does, step by step, the same on a Chromium of its own
+// (recorded in testdata/clients/golden), through the proxy alone, and through
+// the proxy beside noisy neighbours, of whom it hears nothing, nor they of it.
 func TestClientLibraries(t *testing.T) {
-	site := proxytest.StartSite(t)
-	steps := map[string][]string{
-		"playwright": {"connect", "context", "open", "navigate", "evaluate", "screenshot", "close"},
-		"cri":        {"connect", "open", "navigate", "evaluate", "screenshot", "close"},
-	}
-
 	m := serve(t)
-	neighbour := m.dial(t, "neighbour")
-	stays := neighbour.NewPage("about:blank")
-	heard := len(neighbour.Transcript())
-	bare := proxytest.StartChromium(t)
-	for _, each := range []struct{ name, library, endpoint string }{
-		// If these fail, it is not the proxy's fault.
-		{"playwright directly", "playwright", bare.WS},
-		{"cri directly", "cri", bare.WS},
+	site := proxytest.StartSite(t)
+	var table strings.Builder
+	columns := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprint(columns, "client\tdirectly\talone\tbeside neighbours\n")
 
-		{"playwright by WebSocket", "playwright", m.ws("/client-pw")},
-		{"playwright by HTTP", "playwright", m.http("/client-pw")},
-		{"cri by WebSocket", "cri", m.ws("/client-cri")},
-	} {
+	want := map[string][]stepDone{}
+	verdicts := map[string][]string{}
+	for _, each := range libraries {
 		t.Run(each.name, func(t *testing.T) {
-			got := runScenario(t, each.library, each.endpoint, site.URL+"/plain")
-			if !slices.Equal(got, steps[each.library]) {
-				t.Errorf("steps done: want %v, got %v", steps[each.library], got)
+			want[each.name] = each.golden(t, m, site)
+			verdicts[each.name] = append(verdicts[each.name], verdict(want[each.name], want[each.name]))
+			got := each.run(t, fmt.Sprintf(each.endpoint, m.addr), site)
+			mustEqualSteps(t, want[each.name], got)
+			verdicts[each.name] = append(verdicts[each.name], verdict(want[each.name], got))
+		})
+	}
+	neighbours := startNeighbours(t, m)
+	mustProveTheOracle(t, m, neighbours)
+	for _, each := range libraries {
+		t.Run(each.name+" beside neighbours", func(t *testing.T) {
+			recorder := record(t, m.addr)
+			got := each.run(t, fmt.Sprintf(each.endpoint, recorder.addr), site)
+			mustEqualSteps(t, want[each.name], got)
+			verdicts[each.name] = append(verdicts[each.name], verdict(want[each.name], got))
+			for _, leak := range neighbours.leaks(recorder.received(), site) {
+				t.Error(leak)
 			}
 		})
 	}
-	mustBeAlive(t, "the neighbour", stays)
-	for _, message := range neighbour.Transcript()[heard:] {
-		if message.ID == "" {
-			t.Errorf("events at the neighbour: want none, got %s", message)
+	neighbours.stop(t)
+
+	for _, each := range libraries {
+		fmt.Fprintf(columns, "%s\t%s\n", each.name, strings.Join(verdicts[each.name], "\t"))
+	}
+	_ = columns.Flush()
+	t.Logf("steps that went as on a Chromium of their own:\n%s", &table)
+}
+
+// stepDone is one line that a scenario prints.
+type stepDone struct {
+	Step  string          `json:"step"`
+	OK    bool            `json:"ok"`
+	Got   json.RawMessage `json:"got,omitempty"`
+	Error string          `json:"error,omitempty"`
+}
+
+func (s stepDone) String() string {
+	if !s.OK {
+		return s.Step + ": error: " + s.Error
+	}
+	return s.Step + ": " + string(s.Got)
+}
+
+// skipped reports whether the client has no means for this step.
+func (s stepDone) skipped() bool { return string(s.Got) == `"-"` }
+
+func mustEqualSteps(t *testing.T, want, got []stepDone) {
+	t.Helper()
+	for i, step := range want {
+		if i == len(got) {
+			t.Errorf("step %s: not reached", step.Step)
+			return
+		}
+		if got[i].String() != step.String() {
+			t.Errorf("step %q:\nwant %s\n got %s", step.Step, step, got[i])
 		}
 	}
 }
 
-// runScenario runs testdata/clients/<library>/scenario.mjs and returns the steps that went well.
-func runScenario(t *testing.T, library, endpoint, url string) (done []string) {
+// verdict counts the steps that went as wanted, and names the others.
+func verdict(want, got []stepDone) string {
+	var equal, all int
+	var wrong []string
+	for i, step := range want {
+		switch {
+		case step.skipped():
+			continue
+		case i < len(got) && got[i].String() == step.String():
+			equal++
+		default:
+			wrong = append(wrong, step.Step)
+		}
+		all++
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d/%d %s", equal, all, strings.Join(wrong, ", ")))
+}
+
+// golden is what the library does on a bare Chromium of this version. What has
+// not been recorded yet is recorded now.
+func (l library) golden(t *testing.T, m *mux, site *proxytest.Site) (steps []stepDone) {
 	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", "..", "testdata", "clients", library))
-	if err != nil {
+	path := filepath.Join(clientsDir(t), "golden", l.name+"."+m.browserMajor(t)+".json")
+	recorded, err := os.ReadFile(path)
+	if err == nil && !*update {
+		decode(t, recorded, &steps)
+		return steps
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err != nil {
-		install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
-		install.Dir = dir
-		if out, err := install.CombinedOutput(); err != nil {
-			t.Fatalf("npm ci in %s: %v (scripts/setup installs Node)\n%s", dir, err, out)
-		}
-	}
-
-	run := exec.CommandContext(t.Context(), "node", "scenario.mjs", endpoint, url)
-	run.Dir = dir
-	var stderr bytes.Buffer
-	run.Stderr = &stderr
-	out, err := run.Output()
-	for line := range bytes.Lines(out) {
-		var step struct {
-			Step, Error string
-			OK          bool
-		}
-		if err := json.Unmarshal(line, &step); err != nil {
-			t.Fatalf("%s printed %q: want a JSON line for each step", library, line)
-		}
+	// Without its first tab: a client of the proxy starts without one, too.
+	steps = l.run(t, proxytest.StartChromium(t, "--no-startup-window").WS, site)
+	var text bytes.Buffer
+	for i, step := range steps {
 		if !step.OK {
-			t.Fatalf("%s, step %s: %s", library, step.Step, step.Error)
+			t.Fatalf("%s on a bare Chromium, which is not the proxy's fault: %s", l.name, step)
 		}
-		done = append(done, step.Step)
+		line, err := json.Marshal(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString([]string{"[\n", ",\n"}[min(i, 1)])
+		text.Write(line)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v after steps %v\n%s", library, err, done, &stderr)
+	text.WriteString("\n]\n")
+	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("recorded %s", path)
+	return steps
+}
+
+// run runs the scenario to its end or to its first step that fails, and checks
+// that it leaves no process behind.
+func (l library) run(t *testing.T, endpoint string, site *proxytest.Site) (done []stepDone) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	home := tempHome(t) // for the sockets and logs of daemons
+	args := append(slices.Clone(l.command[1:]), endpoint, site.URL)
+	cmd := exec.CommandContext(ctx, l.program(t), args...)
+	cmd.Dir = filepath.Join(clientsDir(t), l.name)
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XDG_RUNTIME_DIR="+home, "XDG_CONFIG_HOME="+home,
+		"PATH="+pythonDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	mustLeaveNothing(t, home)
+
+	// The site's ports differ from run to run.
+	out = bytes.ReplaceAll(out, []byte(site.URL), []byte("http://site"))
+	out = bytes.ReplaceAll(out, []byte(site.Other), []byte("http://other"))
+	for line := range bytes.Lines(out) {
+		var step stepDone
+		if err := json.Unmarshal(line, &step); err != nil {
+			t.Fatalf("%s printed %q: want a JSON line for each step", l.name, line)
+		}
+		var compact bytes.Buffer // Python writes spaces
+		_ = json.Compact(&compact, step.Got)
+		step.Got = compact.Bytes()
+		done = append(done, step)
+	}
+	steps := stepNames(t)
+	for i, step := range done {
+		if i == len(steps) || step.Step != steps[i] {
+			t.Fatalf("%s: step %d is %q; want the steps of steps.txt in their order", l.name, i+1, step.Step)
+		}
+	}
+	failed := len(done) > 0 && !done[len(done)-1].OK
+	if !failed && (err != nil || len(done) < len(steps)) {
+		t.Errorf("%s: %v after %d steps of %d; it wrote:\n%s", l.name, err, len(done), len(steps), tail(stderr.String(), 40))
 	}
 	return done
 }
 
-// browser-harness: its own sequence of commands, from its first to its last.
-func TestHarness(t *testing.T) {
-	m := serve(t)
-	site := proxytest.StartSite(t)
-	neighbour := m.dial(t, "neighbour")
-	neighbour.NewPage("about:blank")
+// program is the path of what l.command names.
+func (l library) program(t *testing.T) string {
+	t.Helper()
+	switch name := l.command[0]; name {
+	case "./chromedp", "./rod":
+		if err := buildGoClients(); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(binaryDir, name)
+	case "python":
+		return filepath.Join(pythonDir(t), name)
+	default:
+		return name
+	}
+}
 
-	// Its helpers give a command 5 s.
-	c := proxytest.Dial(t, m.ws("/client-harness"), proxytest.WithTimeout(5*time.Second))
-	for range 2 {
-		if got := targets(t, c, nil); len(got) != 0 {
-			t.Fatalf("targets at connect: want none, got %v", got)
+var buildGoClients = sync.OnceValue(func() error {
+	cmd := exec.Command("go", "build", "-o", binaryDir, "./chromedp", "./rod")
+	cmd.Dir = filepath.Join("..", "..", "testdata", "clients")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build in %s: %w\n%s", cmd.Dir, err, out)
+	}
+	return nil
+})
+
+// clientsDir is testdata/clients, with the clients in it installed.
+func clientsDir(t *testing.T) string { return root(t, "testdata", "clients") }
+
+// pythonDir holds the programs of the Python clients.
+func pythonDir(t *testing.T) string { return root(t, ".cache", "venv", "bin") }
+
+// root is a path below the repository's root that must be there.
+func root(t *testing.T, elem ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(append([]string{"..", ".."}, elem...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: run scripts/setup, which installs the client libraries", err)
+	}
+	return path
+}
+
+func stepNames(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(clientsDir(t), "steps.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+}
+
+// mustLeaveNothing waits for the daemons that have this HOME to end; those that do not are killed.
+func mustLeaveNothing(t *testing.T, home string) {
+	t.Helper()
+	var left []int
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if left = processesWith(home); len(left) == 0 {
+			return
 		}
 	}
-	var made struct{ TargetID string }
-	decode(t, c.Call("", "Target.createTarget", params{"url": "about:blank", "background": true}), &made)
-	p := c.Attach(made.TargetID)
-	var enabled []*proxytest.Pending
-	for _, domain := range []string{"Page", "DOM", "Runtime", "Network"} {
-		enabled = append(enabled, c.Go(p.Session, domain+".enable", params{}))
+	for _, pid := range left {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		t.Errorf("left behind: process %d %s", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	for _, each := range enabled {
-		if _, err := each.Wait(); err != nil {
-			t.Errorf("%s: %v", each.Method, err)
+}
+
+// processesWith are the pids of the processes that have this HOME.
+func processesWith(home string) (pids []int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range paths {
+		environ, _ := os.ReadFile(path)
+		if bytes.Contains(environ, []byte("\x00HOME="+home+"\x00")) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			pids = append(pids, pid)
 		}
 	}
-	var info struct{ TargetInfo target }
-	decode(t, c.Call("", "Target.getTargetInfo", params{"targetId": made.TargetID}), &info)
-	if info.TargetInfo.TargetID != made.TargetID || info.TargetInfo.Type != "page" {
-		t.Errorf("getTargetInfo of the new tab: want page %s, got %+v", made.TargetID, info.TargetInfo)
-	}
+	return pids
+}
 
-	p.Navigate(site.URL + "/title?t=harness")
-	if got := text(t, p.Eval("document.title")); got != "harness" {
-		t.Errorf("title: want harness, got %q", got)
+// browserMajor is the first number of the version of the Chromium behind.
+func (m *mux) browserMajor(t *testing.T) string {
+	t.Helper()
+	var version struct{ Browser string }
+	decode(t, get(t, m.http("/json/version")), &version)
+	match := regexp.MustCompile(`/(\d+)\.`).FindStringSubmatch(version.Browser)
+	if match == nil {
+		t.Fatalf("version of the browser: want Chrome/<number>…, got %q", version.Browser)
 	}
-	p.Navigate(site.URL + "/plain")
-	mustShowSomething(t, p.Screenshot())
-	p.Call("Browser.getVersion", params{}) // it sends Browser.* on the page's session, too
-	p.Close()
-	c.AwaitEvent("", "Target.detachedFromTarget")
-	if _, err := c.CallErr(p.Session, "Runtime.evaluate", params{"expression": "1"}); err == nil || err.Message != "Session with given id not found." {
-		t.Errorf("a command for the closed tab: want exactly %q, which the harness looks for, got %v", "Session with given id not found.", err)
-	}
-	mustBeStrangers(t, c, neighbour)
+	return match[1]
 }

@@ -67,9 +67,8 @@ for (const [name, button] of [["popup", "#open"], ["noopener popup", "#noopener"
     const attached = [];
     const listen = (event) => attached.push(event);
     browser.on("Target.attachedToTarget", listen);
-    const hold = { waitForDebuggerOnStart: true, flatten: true, filter: [{ type: "page" }] };
-    await browser.Target.setAutoAttach({ autoAttach: true, ...hold });
-    await click(button);
+    await browser.Target.setAutoAttach({ autoAttach: true, waitForDebuggerOnStart: true, flatten: true });
+    const clicked = click(button); // the opener waits, too
     const { sessionId, targetInfo, waitingForDebugger } = await until("popup", () =>
       attached.find((event) => event.targetInfo.openerId === first.id));
     const send = (method, params) => browser.send(method, params, sessionId);
@@ -77,13 +76,13 @@ for (const [name, button] of [["popup", "#open"], ["noopener popup", "#noopener"
     send("Page.enable");
     send("Page.addScriptToEvaluateOnNewDocument", { source: "window.init = true" });
     send("Runtime.runIfWaitingForDebugger");
-    await loaded;
+    await Promise.all([clicked, loaded]);
     const got = [await evaluate("[location.href, window.early, !!opener]", send), waitingForDebugger];
     const detached = new Promise((resolve) => browser.once("Target.detachedFromTarget", resolve));
     await browser.Target.closeTarget({ targetId: targetInfo.targetId });
     await detached;
     browser.off("Target.attachedToTarget", listen);
-    await browser.Target.setAutoAttach({ autoAttach: false, ...hold });
+    await browser.Target.setAutoAttach({ autoAttach: false, waitForDebuggerOnStart: false, flatten: true });
     return got;
   });
 }

@@ -1,0 +1,55 @@
+package main_test
+
+import (
+	"testing"
+	"time"
+
+	"cdpmux/proxy/proxytest"
+)
+
+// browser-harness: its own sequence of commands, from its first to its last.
+func TestHarness(t *testing.T) {
+	m := serve(t)
+	site := proxytest.StartSite(t)
+	neighbour := m.dial(t, "neighbour")
+	neighbour.NewPage("about:blank")
+
+	// Its helpers give a command 5 s.
+	c := proxytest.Dial(t, m.ws("/client-harness"), proxytest.WithTimeout(5*time.Second))
+	for range 2 {
+		if got := targets(t, c, nil); len(got) != 0 {
+			t.Fatalf("targets at connect: want none, got %v", got)
+		}
+	}
+	var made struct{ TargetID string }
+	decode(t, c.Call("", "Target.createTarget", params{"url": "about:blank", "background": true}), &made)
+	p := c.Attach(made.TargetID)
+	var enabled []*proxytest.Pending
+	for _, domain := range []string{"Page", "DOM", "Runtime", "Network"} {
+		enabled = append(enabled, c.Go(p.Session, domain+".enable", params{}))
+	}
+	for _, each := range enabled {
+		if _, err := each.Wait(); err != nil {
+			t.Errorf("%s: %v", each.Method, err)
+		}
+	}
+	var info struct{ TargetInfo target }
+	decode(t, c.Call("", "Target.getTargetInfo", params{"targetId": made.TargetID}), &info)
+	if info.TargetInfo.TargetID != made.TargetID || info.TargetInfo.Type != "page" {
+		t.Errorf("getTargetInfo of the new tab: want page %s, got %+v", made.TargetID, info.TargetInfo)
+	}
+
+	p.Navigate(site.URL + "/title?t=harness")
+	if got := text(t, p.Eval("document.title")); got != "harness" {
+		t.Errorf("title: want harness, got %q", got)
+	}
+	p.Navigate(site.URL + "/plain")
+	mustShowSomething(t, p.Screenshot())
+	p.Call("Browser.getVersion", params{}) // it sends Browser.* on the page's session, too
+	p.Close()
+	c.AwaitEvent("", "Target.detachedFromTarget")
+	if _, err := c.CallErr(p.Session, "Runtime.evaluate", params{"expression": "1"}); err == nil || err.Message != "Session with given id not found." {
+		t.Errorf("a command for the closed tab: want exactly %q, which the harness looks for, got %v", "Session with given id not found.", err)
+	}
+	mustBeStrangers(t, c, neighbour)
+}
