@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +54,7 @@ func TestWrongUsage(t *testing.T) {
 		"no endpoint":       {[]string{"--endpoint"}, append(serveFlags("HOME"), "--browser", "attach")},
 		"open to the net":   {[]string{"0.0.0.0:0", "token"}, append(serveFlags("HOME"), "--listen", "0.0.0.0:0")},
 		"no such port":      {[]string{"127.0.0.1:99999"}, append(serveFlags("HOME"), "--listen", "127.0.0.1:99999")},
+		"no such id":        {[]string{"a b"}, append(serveFlags("HOME"), "--id", "a b")},
 		"our own flag":      {[]string{"--remote-debugging-port=9222"}, append(serveFlags("HOME"), "--chrome-arg", "--remote-debugging-port=9222")},
 		"slug that clashes": {[]string{"x-aux"}, append(serveFlags("HOME"), "--store", "x-aux")},
 	} {
@@ -88,7 +91,9 @@ func TestStartRefused(t *testing.T) {
 	})
 
 	t.Run("nobody at the endpoint", func(t *testing.T) {
-		mustRefuse(t, 1, []string{"127.0.0.1:1"}, append(serveFlags(tempHome(t)), "--browser", "attach", "--endpoint", "http://127.0.0.1:1", "--eager")...)
+		for _, endpoint := range []string{"http://127.0.0.1:1", "ws://127.0.0.1:1/devtools/browser/u"} {
+			mustRefuse(t, 1, []string{"127.0.0.1:1"}, append(serveFlags(tempHome(t)), "--browser", "attach", "--endpoint", endpoint, "--eager")...)
+		}
 	})
 
 	t.Run("used profile", func(t *testing.T) {
@@ -189,6 +194,20 @@ func TestCommandsWhileStarting(t *testing.T) {
 	c.Send(`{"id":1000,"method":"Target.createTarget","params":{"url":"about:blank"}}`)
 	if reply := await(c, "1000"); reply.Err() != nil {
 		t.Errorf("createTarget afterwards: want a tab, got %s", reply)
+	}
+}
+
+// Whoever reads the log may go away: the proxy stays, and so does its grip on
+// the browser.
+func TestLogReaderGoes(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "serve")
+	text := fmt.Sprintf("#!/bin/bash\nexec %q \"$@\" 2> >(:)\n", raceBinary(t))
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := serveBinary(t, script, tempHome(t), "--log-level", "debug")
+	for _, name := range []string{"a", "b"} { // each is a line in the log
+		mustBeAlive(t, "client "+name, m.dial(t, name).NewPage("about:blank"))
 	}
 }
 
