@@ -24,7 +24,7 @@ func NewAttach(endpoint string) (*Attach, error) {
 		return nil, err
 	}
 	if u.Scheme != "http" && u.Scheme != "ws" || u.Host == "" {
-		return nil, fmt.Errorf("endpoint %q: http://HOST:PORT or ws://HOST:PORT/PATH", endpoint)
+		return nil, fmt.Errorf("--endpoint %s: give it as http://HOST:PORT or ws://HOST:PORT/PATH", endpoint)
 	}
 	return &Attach{u}, nil
 }
@@ -32,18 +32,15 @@ func NewAttach(endpoint string) (*Attach, error) {
 // Start returns the browser's address, always on the host and port that were
 // given, whatever the browser says of itself.
 func (a *Attach) Start(ctx context.Context) (Endpoint, error) {
-	if a.endpoint.Scheme == "ws" {
-		return Endpoint{a.endpoint.String()}, nil
-	}
-	path, err := a.ask(ctx)
+	address, err := a.find(ctx)
 	if err != nil {
 		return Endpoint{}, &Failure{
 			Kind: BrowserUnreachable,
-			Text: fmt.Sprintf("ask the browser at %s: %v", a.endpoint.Host, err),
+			Text: fmt.Sprintf("no browser at %s: %v", a.endpoint.Host, err),
 			Hint: "start that browser with a debugging port, or correct --endpoint",
 		}
 	}
-	return Endpoint{"ws://" + a.endpoint.Host + path}, nil
+	return Endpoint{address}, nil
 }
 
 // Stop leaves the browser alone.
@@ -51,13 +48,23 @@ func (a *Attach) Stop(context.Context) Receipt {
 	return Receipt{Method: MethodNone, Verified: true}
 }
 
-// Probe asks over HTTP. A WebSocket is only knocked at: a browser may ask its
-// user before it lets one in.
+// Probe looks for the browser.
 func (a *Attach) Probe(ctx context.Context) error {
-	if a.endpoint.Scheme == "http" {
-		_, err := a.ask(ctx)
-		return err
+	_, err := a.find(ctx)
+	return err
+}
+
+// find returns the address, if somebody is there. A WebSocket is only knocked
+// at: a browser may ask its user before it lets one in.
+func (a *Attach) find(ctx context.Context) (address string, err error) {
+	if a.endpoint.Scheme == "ws" {
+		return a.endpoint.String(), a.knock(ctx)
 	}
+	path, err := a.ask(ctx)
+	return "ws://" + a.endpoint.Host + path, err
+}
+
+func (a *Attach) knock(ctx context.Context) error {
 	host := a.endpoint.Host
 	if a.endpoint.Port() == "" {
 		host = net.JoinHostPort(a.endpoint.Hostname(), "80")

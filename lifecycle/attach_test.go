@@ -84,6 +84,17 @@ func TestAttachToChrome(t *testing.T) {
 	}
 }
 
+func TestAttachToNobody(t *testing.T) {
+	for _, endpoint := range []string{"http://127.0.0.1:1", "ws://127.0.0.1:1/devtools/browser/u"} {
+		a, err := NewAttach(endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Start(t.Context())
+		wantFailure(t, err, BrowserUnreachable)
+	}
+}
+
 func TestAttachEndpointRefused(t *testing.T) {
 	for _, endpoint := range []string{"", "127.0.0.1:9222", "https://h", "wss://h/x", "http:///json", "file:///x"} {
 		if _, err := NewAttach(endpoint); err == nil {

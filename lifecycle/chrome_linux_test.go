@@ -109,6 +109,19 @@ func TestStopForcesHungChrome(t *testing.T) {
 	}
 }
 
+// Somebody's SIGTERM ends Chrome with 0, and without its last cookies.
+func TestTerminatedChromeIsADataRisk(t *testing.T) {
+	c := newChrome(t, testConfig(t))
+	start(t, c)
+	if err := syscall.Kill(c.run.root.pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-c.run.exited
+	if r := c.Stop(t.Context()); r.RootExit != "exit 0" || !r.Verified || !r.DataRisk {
+		t.Errorf("receipt %+v", r)
+	}
+}
+
 // What started on the profile after our Chrome had died is not ours to kill.
 func TestLaterChromeOnTheProfileIsSpared(t *testing.T) {
 	cfg := testConfig(t)

@@ -60,8 +60,8 @@ var launchSigns = []struct {
 	{anyExit, "snap install chromium", BrowserMissing, "the chromium found is only a stub for a snap", "install Google Chrome or a real chromium, or give --chrome PATH"},
 	{21, "another computer", ProfileForeignHost, "the profile is locked by a Chrome on another host", "stop that Chrome; if it is gone for good, delete SingletonLock in the profile"},
 	{21, "Permission denied", ProfileDenied, "Chrome may not write to its profile directory", "give the directory to this user, or choose another one with --profile"},
-	{21, "", ProfileInUse, "the profile is in use by another Chrome", "close that Chrome, or choose another directory with --profile"},
-	{anyExit, "", LaunchFailed, "Chrome ended before it was ready", "see its last lines; --log-level debug shows all of them"},
+	{21, "", ProfileInUse, "the profile is in use by another Chrome", "close that Chrome (kill -INT keeps its logins), or choose another directory with --profile"},
+	{anyExit, "", LaunchFailed, "Chrome ended before it was ready", "--log-level debug shows all that it prints"},
 }
 
 // anyExit is no exit code; a process that a signal ended has none either.
@@ -72,7 +72,7 @@ func launchFailure(exit int, lines []string) *Failure {
 	all := strings.Join(lines, "\n")
 	for _, s := range launchSigns {
 		if (s.exit == anyExit || s.exit == exit) && strings.Contains(all, s.sign) {
-			return &Failure{Kind: s.kind, Text: s.text, Hint: s.hint, Lines: lastLines(lines, 3)}
+			return &Failure{Kind: s.kind, Text: s.text, Hint: s.hint, Lines: lastLines(lines, s.sign)}
 		}
 	}
 	panic("unreachable: the last sign fits everything")
@@ -84,13 +84,13 @@ var address = regexp.MustCompile(`\bwss?://[^\s"']+|(\b\d{1,3}(\.\d{1,3}){3}|\[:
 // Chrome's own port.
 func redact(line string) string { return address.ReplaceAllString(line, "<address>") }
 
-// lastLines returns the last n lines that tell something.
-func lastLines(lines []string, n int) []string {
+// lastLines returns the last three lines that hold sign and tell something.
+func lastLines(lines []string, sign string) []string {
 	var out []string
 	for _, l := range lines {
-		if l = strings.TrimSpace(l); l != "" && !strings.Contains(l, "dbus/") {
+		if l = strings.TrimSpace(l); l != "" && strings.Contains(l, sign) && !strings.Contains(l, "dbus/") {
 			out = append(out, redact(l))
 		}
 	}
-	return out[max(0, len(out)-n):]
+	return out[max(0, len(out)-3):]
 }

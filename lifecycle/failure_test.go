@@ -28,6 +28,18 @@ func TestLaunchFailure(t *testing.T) {
 	}
 }
 
+// Of a failure that is known, only the lines that show it are worth reading.
+func TestFailureShowsItsSign(t *testing.T) {
+	f := launchFailure(1, []string{
+		"[1:1:ERROR:ozone_platform_x11.cc(256)] Missing X server or $DISPLAY",
+		"[1:1:ERROR:env.cc(253)] The platform failed to initialize.  Exiting.",
+		"[2:2:ERROR:zygote_linux.cc(662)] write: Broken pipe (32)",
+	})
+	if len(f.Lines) != 1 || !strings.Contains(f.Lines[0], "$DISPLAY") {
+		t.Errorf("lines %q, want the first only", f.Lines)
+	}
+}
+
 func TestFailureKeepsAddressesOut(t *testing.T) {
 	f := launchFailure(1, []string{
 		"one",

@@ -56,10 +56,13 @@ var chromePlaces = []string{
 
 // realBinary returns the binary behind a distribution's shell wrapper, which
 // adds switches that nobody asked for; the wrapper itself when there is none;
-// nothing for the stub that only asks to install a snap.
+// nothing for a snap, or the stub that only asks to install one.
 func realBinary(found string) string {
 	target, err := filepath.EvalSymlinks(found)
 	if err != nil {
+		return ""
+	}
+	if filepath.Base(target) == "snap" { // it could not read our profiles
 		return ""
 	}
 	script := head(target)

@@ -24,6 +24,10 @@ func TestRealBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	lone := at("lone/my-chrome", "#!/bin/sh\nexec something")
+	snap := filepath.Join(dir, "snap-chromium")
+	if err := os.Symlink(at("snap/snap", "\x7fELF"), snap); err != nil {
+		t.Fatal(err)
+	}
 	stub := at("ubuntu/chromium-browser", "#!/bin/sh\necho snap install chromium")
 
 	for found, want := range map[string]string{
@@ -31,6 +35,7 @@ func TestRealBinary(t *testing.T) {
 		chrome:                      chrome,
 		lone:                        lone,
 		stub:                        "",
+		snap:                        "",
 		filepath.Join(dir, "a/lie"): "",
 	} {
 		if got := realBinary(found); got != want {

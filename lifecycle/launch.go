@@ -207,7 +207,7 @@ func (r *run) awaitReady(ctx context.Context) error {
 				Kind:  LaunchTimeout,
 				Text:  "Chrome was not ready in time",
 				Hint:  "try again, or allow more with --start-timeout",
-				Lines: lastLines(r.out.lines(), 3),
+				Lines: lastLines(r.out.lines(), ""),
 			}
 		}
 		if ws == "" || prove(ctx, ws) != nil {

@@ -17,6 +17,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // ends, no process may name that profile.
 func testConfig(t *testing.T) ChromeConfig {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs a browser: not with -short")
+	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func prepareProfile(dir string, forgetSessionCookies bool) (string, error) {
 		return "", &Failure{
 			Kind: ProfileInUse,
 			Text: fmt.Sprintf("the profile %s is in use by pid %d", dir, users[0].pid),
-			Hint: "close that Chrome, or choose another directory with --profile",
+			Hint: fmt.Sprintf("close that Chrome (kill -INT %d keeps its logins), or choose another directory with --profile", users[0].pid),
 		}
 	}
 	if err := os.Remove(filepath.Join(dir, activePort)); err != nil && !errors.Is(err, fs.ErrNotExist) {

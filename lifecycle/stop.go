@@ -43,7 +43,8 @@ func (c *Chrome) stop(ctx context.Context, r *run) Receipt {
 		receipt.RootExit = rootExit(r.cmd.ProcessState)
 		receipt.ExitType = exitType(r.profile)
 	}
-	receipt.DataRisk = receipt.RootExit != "exit 0"
+	// After SIGTERM, which may come from others, Chrome exits with 0 as well.
+	receipt.DataRisk = receipt.RootExit != "exit 0" || receipt.ExitType == "SessionEnded"
 	if receipt.Verified {
 		r.clear()
 	}

@@ -32,11 +32,19 @@ const firstPort = 9400
 
 var storeID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// CheckID refuses an id that no store can have. An empty one is none.
+func CheckID(id string) error {
+	if id != "" && !storeID.MatchString(id) {
+		return fmt.Errorf("store id %q: only letters, digits, - and _, at most 64", id)
+	}
+	return nil
+}
+
 // OpenStore reads the store slug, or adds it to the list with id, or with a
 // random one when id is empty. Only the holder of the store's Lock may call it.
 func (h *Home) OpenStore(slug, id string) (*Store, error) {
-	if id != "" && !storeID.MatchString(id) {
-		return nil, fmt.Errorf("store id %q: only letters, digits, - and _, at most 64", id)
+	if err := CheckID(id); err != nil {
+		return nil, err
 	}
 	s, err := h.readStore(slug)
 	switch {

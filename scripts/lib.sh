@@ -33,7 +33,9 @@ find_browser() {
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" \
     "/Applications/Chromium.app/Contents/MacOS/Chromium"; do
     path=$(command -v "$name") || continue
-    # Ubuntu's chromium-browser is a script that only asks to install a snap.
+    # Ubuntu's chromium is a snap, which could not read our profiles, and its
+    # chromium-browser a script that only asks to install it.
+    case $path in /snap/*) continue ;; esac
     [ "$(head -c 2 "$path")" = '#!' ] && grep -q 'snap install' "$path" && continue
     printf '%s\n' "$path"
     return

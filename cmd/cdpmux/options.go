@@ -28,6 +28,7 @@ type serveOptions struct {
 	startTimeout     seconds
 
 	maxClients               uint
+	allowClearing            bool
 	allowHosts, allowOrigins []string
 
 	logLevel, logFormat choice
@@ -45,25 +46,26 @@ func newServeOptions() *serveOptions {
 
 func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringVar(&o.store, "store", "", "name of the store")
-	f.StringVar(&o.id, "id", "", "id of the store; at first start a random one is made")
-	f.StringVar(&o.listen, "listen", "", "loopback address to serve on, remembered for the store; port 0 picks one for this run (default: the store's allotted port)")
+	f.StringVar(&o.store, "store", "", "`NAME` of the store: one browser profile, made on first use")
+	f.StringVar(&o.id, "id", "", "`ID` of the store (default: a random one, kept)")
+	f.StringVar(&o.listen, "listen", "", "loopback `ADDR` to serve on, remembered for the store; port 0 picks one for this run (default: the store's port)")
 	f.Var(&o.browser, "browser", "run a Chrome of our own, or attach to one that runs")
-	f.StringVar(&o.endpoint, "endpoint", "", "with --browser attach: http://HOST:PORT or ws://HOST:PORT/PATH")
-	f.StringVar(&o.chrome.Path, "chrome", "", "Chrome or Chromium binary (default: look for one)")
-	f.StringArrayVar(&o.chrome.Args, "chrome-arg", nil, "further switch for Chrome; may be repeated")
-	f.StringVar(&o.chrome.Profile, "profile", "", "Chrome's profile directory (default: the store's own)")
+	f.StringVar(&o.endpoint, "endpoint", "", "with --browser attach: `URL` of that browser, http://HOST:PORT or ws://HOST:PORT/PATH")
+	f.StringVar(&o.chrome.Path, "chrome", "", "`PATH` of Chrome or Chromium (default: look for one)")
+	f.StringArrayVar(&o.chrome.Args, "chrome-arg", nil, "one more argument `ARG` for Chrome; may be repeated")
+	f.StringVar(&o.chrome.Profile, "profile", "", "`DIR` of Chrome's profile (default: the store's own)")
 	f.BoolVar(&o.chrome.Headless, "headless", false, "run Chrome without a window")
 	f.BoolVar(&o.chrome.NoSandbox, "no-sandbox", false, "run Chrome without its sandbox, as root must")
-	f.BoolVar(&o.eager, "eager", false, "start the browser at once")
-	f.BoolVar(&o.chrome.ForgetSessionCookies, "forget-session-cookies", false, "let session cookies end with the browser")
-	f.UintVar(&o.maxClients, "max-clients", 16, "clients connected at once; 0 is no limit")
+	f.BoolVar(&o.eager, "eager", false, "start the browser now, not with the first client")
+	f.BoolVar(&o.chrome.ForgetSessionCookies, "forget-session-cookies", false, "let logins without an expiry end with the browser")
+	f.UintVar(&o.maxClients, "max-clients", 16, "at most `N` clients at once; 0 is no limit")
 	f.Var(&o.windows, "windows", "what gets a window of its own: each client, each tab, or none")
-	f.Var(&o.startTimeout, "start-timeout", "how long a browser may take to start; 0 is no limit")
-	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name that a Host header may have, besides localhost and IP addresses; may be repeated")
-	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin that may connect; may be repeated")
-	f.StringVar(&o.home, "home", "", "state directory (default: ~/.cdpmux)")
-	f.Var(&o.logLevel, "log-level", "least level that is logged")
+	f.Var(&o.startTimeout, "start-timeout", "how long a browser may take to start, as 90s or 90; 0 is no limit")
+	f.BoolVar(&o.allowClearing, "allow-clearing", false, "let clients wipe cookies that all share")
+	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
+	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
+	f.StringVar(&o.home, "home", "", "state directory `DIR` (default: ~/.cdpmux)")
+	f.Var(&o.logLevel, "log-level", "least `LEVEL` that is logged: trace, debug, info, warn, error")
 	f.Var(&o.logFormat, "log-format", "form of the log on stderr")
 }
 
@@ -76,6 +78,9 @@ func (o *serveOptions) check() error {
 		return errors.New("--browser attach needs --endpoint")
 	case o.browser.value != "attach" && o.endpoint != "":
 		return errors.New("--endpoint needs --browser attach")
+	}
+	if err := lifecycle.CheckID(o.id); err != nil {
+		return err
 	}
 	if _, err := wrapper.Slug(o.store, o.id); err != nil {
 		return err

@@ -29,8 +29,12 @@ func serveCommand() *cobra.Command {
 		Short: "Serve one store: its browser, for many clients",
 		Long: `Serve one store: its browser, for many clients.
 
-Each flag --a-b can also be given as variable CDPMUX_A_B; the flag wins.
-The browser is started when the first client needs it.`,
+The browser is started when the first client needs it. Ctrl-C or SIGTERM stops
+both, gently. Each flag --a-b can also be given as variable CDPMUX_A_B; the flag
+wins.`,
+		Example: `  cdpmux serve --store shop
+  cdpmux serve --store shop --headless
+  cdpmux serve --store mine --browser attach --endpoint http://127.0.0.1:9222`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
@@ -39,8 +43,7 @@ The browser is started when the first client needs it.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			signals := make(chan os.Signal, 2)
-			signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			signals := stopSignals()
 			defer signal.Stop(signals)
 			if err := serve(o, cmd.OutOrStdout(), o.logger(cmd.ErrOrStderr()), signals); err != nil {
 				return runtimeError{err}
@@ -50,6 +53,19 @@ The browser is started when the first client needs it.`,
 	}
 	o.bind(cmd.Flags())
 	return cmd
+}
+
+// stopSignals are those that ask for an orderly end. Whoever reads the log may
+// go away first: by default Go would end the proxy at its next line to a
+// closed pipe, and leave the browser behind.
+func stopSignals() chan os.Signal {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return signals
 }
 
 // shutdownWait bounds the goodbye to the clients. With the ladder that ends
@@ -102,7 +118,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		MaxClients:   int(o.maxClients),
 		AllowHosts:   o.allowHosts,
 		AllowOrigins: o.allowOrigins,
-		Router:       routing.Config{Windows: windows},
+		Router:       routing.Config{Windows: windows, AllowClearing: o.allowClearing},
 		Logger:       log,
 		Browser: func(ctx context.Context) (string, error) {
 			endpoint, err := backend.Start(ctx)
