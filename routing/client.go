@@ -146,7 +146,7 @@ func (r *Router) rootAttached(q *request, m *Message, env *Envelope) {
 			return
 		}
 		t := r.targets[c.page]
-		if t == nil || t.owner != c.client {
+		if !r.visible(c.client, t) {
 			r.end(c, ReasonNoTarget)
 			return
 		}
@@ -258,6 +258,9 @@ func (r *Router) leave(cl *client) {
 	cl.gone = true
 	delete(r.clients, cl.id)
 	r.regrant(&cl.perms)
+	for _, t := range r.targets {
+		t.viewers = slices.DeleteFunc(t.viewers, func(v *client) bool { return v == cl })
+	}
 	for _, t := range r.owned(cl) {
 		r.closeTarget(t)
 	}

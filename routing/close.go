@@ -8,6 +8,10 @@ import (
 
 func (r *Router) closeTargetCommand(c *conn, s *session, m *Message, env *Envelope) {
 	if t := r.targets[string(env.TargetID)]; r.visible(c.client, t) {
+		if r.shared(t) {
+			notAllowed(r, c, s, m, env)
+			return
+		}
 		r.leaving(t)
 	}
 	r.forward(c, s, m, env)
@@ -39,6 +43,12 @@ const closeWait = time.Second
 // closeAgain closes a target that is still there: Chrome forgets a closeTarget
 // that comes while a navigation commits (measured), and says success.
 func (r *Router) closeAgain(t *target) {
-	r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(t.id)}, ignore)
-	r.remind(closeWait, t, (*Router).closeAgain)
+	q := r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(t.id)}, (*Router).closedAgain)
+	q.subject = t.id
+}
+
+func (r *Router) closedAgain(q *request, m *Message, env *Envelope) {
+	if t := r.targets[q.subject]; t != nil && !failed(env) {
+		r.remind(closeWait, t, (*Router).closeAgain)
+	}
 }

@@ -12,7 +12,7 @@ func (r *Router) createTarget(c *conn, s *session, m *Message, env *Envelope) {
 		via = s // a hidden target lives and dies with the session that made it
 	}
 	q := r.open(via, c, s, env.ID)
-	q.answer, q.client, q.url = (*Router).targetMade, c.client, stringParam(params, "url")
+	q.answer, q.client = (*Router).targetMade, c.client
 	shared := env.ContextID == nil || string(env.ContextID) == r.defaultContext
 	r.hideForeign(q, m, env)
 	if params != nil && ok && !hidden && shared {

@@ -139,6 +139,7 @@ func (r *Router) attached(s *session, params []byte, m *Message, env *Envelope) 
 		r.tellChanged(t, cl)
 	}
 	if t != nil && waiting && info.isWorker() {
+		ch.paused = true
 		r.freeWorker(t)
 	}
 	if t != nil && t.page != nil && t.page.kept != nil && ch.autoMade {

@@ -67,7 +67,7 @@ func (r *Router) eyeEvent(s *session, m *Message, env *Envelope) {
 	case eventRequestedNavigation:
 		switch stringParam(params, "disposition") {
 		case "newTab", "newWindow":
-			r.clicks = append(r.clicks, click{stringParam(params, "url"), t.owner, r.now})
+			r.clicks = append(r.clicks, click{stringParam(params, "url"), t.owner, stringParam(params, "disposition") == "newWindow", r.now})
 		}
 	case eventDialogOpening:
 		t.dialog = s
@@ -109,24 +109,31 @@ func (r *Router) dismiss(t *target) {
 type click struct {
 	url    string
 	client *client
+	window bool // it opened one
 	at     time.Time
 }
 
 // clickAge is how long after the click its tab may come.
 const clickAge = 3 * time.Second
 
-// clicked finds the client whose page opened a tab of this address by a click.
-// While a createTarget asks for the same address it cannot be told.
-func (r *Router) clicked(url string) *client {
+// clicked gives a new page to the client whose page opened this address by a
+// click, if one did. A window that came of it is the one created last, and so
+// is one that is nobody's.
+func (r *Router) clicked(t *target) bool {
 	r.clicks = slices.DeleteFunc(r.clicks, func(k click) bool { return r.now.Sub(k.at) > clickAge })
-	if slices.ContainsFunc(r.creating, func(q *request) bool { return q.url == url }) {
-		return nil
-	}
-	i := slices.IndexFunc(r.clicks, func(k click) bool { return k.url == url })
+	i := slices.IndexFunc(r.clicks, func(k click) bool { return k.url == t.url })
 	if i < 0 {
-		return nil
+		if t.isTab() {
+			r.front = nil
+		}
+		return false
 	}
-	cl := r.clicks[i].client
+	k := r.clicks[i]
 	r.clicks = slices.Delete(r.clicks, i, i+1)
-	return cl
+	if k.window {
+		t.window = &window{client: k.client, tabs: 1}
+		r.front = t.window
+	}
+	r.own(t, k.client)
+	return true
 }

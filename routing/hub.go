@@ -58,11 +58,15 @@ func (r *Router) switchHub(on bool) *request {
 		p.Filter = hubFilter
 	}
 	for _, t := range r.targets {
-		if t.held != nil && !on { // paused: the hub's end would leave it so for ever
+		if on {
+			break
+		}
+		r.letGo(t) // paused: the hub's end would leave it so for ever
+		if t.held != nil {
 			r.release(t.held, owed{}, nil)
 			t.held = nil
-			r.hubIsDone(t)
 		}
+		r.hubIsDone(t)
 	}
 	return r.ask(r.hub.session, cdptarget.CommandSetAutoAttach, p, ignore)
 }
@@ -229,6 +233,12 @@ func (r *Router) takeBack(s *session) {
 	}
 	for s.first != nil {
 		r.fail(s.first, codeServer, textClosed)
+	}
+	for _, q := range r.requests { // sent elsewhere, to be answered here
+		if q.session == s && q.conn != nil {
+			r.reply(s, q.clientID, errorBody(codeServer, textClosed))
+			q.conn = nil
+		}
 	}
 	r.disconnect(s)
 	s.conn, s.carrier, s.autoMade = nil, nil, false

@@ -15,6 +15,10 @@ func (r *Router) sendMessageToTarget(c *conn, s *session, m *Message, env *Envel
 		r.reply(s, env.ID, errorBody(code, why))
 		return
 	}
+	if len(text) > maxLegacy {
+		r.reply(s, env.ID, errorBody(codeServer, "Message of more than 4 MiB: attach with flatten:true"))
+		return
+	}
 	r.reply(s, env.ID, `"result":{}`)
 	inner := NewMessage(text)
 	var innerEnv Envelope
@@ -24,6 +28,9 @@ func (r *Router) sendMessageToTarget(c *conn, s *session, m *Message, env *Envel
 	}
 	r.command(c, ch, inner, &innerEnv)
 }
+
+// maxLegacy bounds what is unwrapped and scanned while all others wait.
+const maxLegacy = 4 << 20
 
 // legacyChild finds the session that sendMessageToTarget names, or Chrome's
 // words for why there is none.

@@ -22,6 +22,12 @@ const (
 	commandGrantPermissions   = "Browser.grantPermissions"
 	commandDeleteCookies      = "Storage.deleteCookies"
 	commandStorageKeyForFrame = "Storage.getStorageKeyForFrame"
+	commandPrivacySandbox     = "Browser.addPrivacySandboxEnrollmentOverride"
+	commandAddScreen          = "Emulation.addScreen"
+	commandUpdateScreen       = "Emulation.updateScreen"
+	commandRemoveScreen       = "Emulation.removeScreen"
+	commandSetPrimaryScreen   = "Emulation.setPrimaryScreen"
+	commandDisplayFeatures    = "Emulation.setDisplayFeaturesOverride"
 	commandIORead             = "IO.read"
 	commandIOClose            = "IO.close"
 )

@@ -22,10 +22,11 @@ func (r *Router) findOwner(t *target) {
 			r.own(t, cl)
 		}
 	default:
-		if cl := r.clicked(i.URL); cl != nil {
-			r.own(t, cl)
-		} else if len(r.creating) > 0 {
+		// A createTarget in flight may have made it, whatever was clicked.
+		if len(r.creating) > 0 {
 			t.pending, t.waits = true, slices.Clone(r.creating)
+		} else {
+			r.clicked(t)
 		}
 	}
 }
@@ -53,9 +54,7 @@ func (r *Router) notMadeBy(q *request) {
 		if t.waits = slices.Delete(t.waits, i, i+1); len(t.waits) > 0 {
 			continue
 		}
-		if cl := r.clicked(t.url); cl != nil {
-			r.own(t, cl)
-		} else {
+		if !r.clicked(t) {
 			r.disown(t)
 		}
 	}
@@ -166,4 +165,9 @@ func (r *Router) contextOwner(id string) *client {
 func (r *Router) use(t *target) {
 	r.lastUse++
 	t.used = r.lastUse
+}
+
+// isTab reports whether a target is what people call a tab.
+func (t *target) isTab() bool {
+	return t.info.Type == typePage && t.info.Subtype == "" && t.info.ParentID == ""
 }

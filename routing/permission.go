@@ -18,21 +18,10 @@ type perms struct {
 
 func (p *perms) empty() bool { return len(p.granted) == 0 && len(p.settings) == 0 }
 
-// shares reports whether a command acts on the context that all share.
-func (r *Router) shares(s *session, env *Envelope) bool {
-	switch {
-	case env.ContextID != nil:
-		return string(env.ContextID) == r.defaultContext
-	case s.target != nil && s.target.info.BrowserContextID != "":
-		return s.target.info.BrowserContextID == r.defaultContext
-	}
-	return true
-}
-
 // forwardShared sends a command on the proxy's root when it acts on what all
 // share; nil: it went where the client said.
 func (r *Router) forwardShared(c *conn, s *session, m *Message, env *Envelope, edit func()) *request {
-	if !r.shares(s, env) {
+	if !r.shares(env) {
 		r.forward(c, s, m, env)
 		return nil
 	}
@@ -96,7 +85,7 @@ func (r *Router) permissionSet(q *request, m *Message, env *Envelope) {
 }
 
 func (r *Router) resetPermissions(c *conn, s *session, m *Message, env *Envelope) {
-	shared := r.shares(s, env)
+	shared := r.shares(env)
 	r.forwardShared(c, s, m, env, func() {})
 	if shared {
 		c.client.perms = perms{}

@@ -1,9 +1,11 @@
 package routing
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/memory"
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -37,6 +39,14 @@ type rule struct {
 // unknown at roots: a new one there might act on everybody. Ids of others in
 // any command's params are hidden besides (hideForeign).
 var policy map[string]rule
+
+// domains are refused whole.
+var domains = map[string]string{
+	"ServiceWorker":      "shows and ends the registrations of everybody",
+	"Extensions":         "browser-wide",
+	"BluetoothEmulation": "browser-wide",
+	"Tethering":          "opens ports of this machine",
+}
 
 func init() { // not at the declaration: the handlers lead back to the table
 	policy = map[string]rule{
@@ -87,6 +97,15 @@ func init() { // not at the declaration: the handlers lead back to the table
 		browser.CommandSetPermission:           {scope, "goes when its client goes", (*Router).setPermission},
 		browser.CommandResetPermissions:        {scope, "takes back its own only", (*Router).resetPermissions},
 
+		commandPrivacySandbox:                            {refuse, "browser-wide", notAllowed},
+		commandAddScreen:                                 {refuse, "everybody's screens", notAllowed},
+		commandUpdateScreen:                              {refuse, "everybody's screens", notAllowed},
+		commandRemoveScreen:                              {refuse, "everybody's screens", notAllowed},
+		commandSetPrimaryScreen:                          {refuse, "everybody's screens", notAllowed},
+		commandDisplayFeatures:                           {scope, "an empty list kills Chrome", displayFeatures},
+		memory.CommandSetPressureNotificationsSuppressed: {refuse, "browser-wide", notAllowed},
+		memory.CommandSimulatePressureNotification:       {refuse, "browser-wide", notAllowed},
+
 		// What all share: the login, the certificate checks, the trace.
 		storage.CommandGetCookies:                   {allow, "the login is for all", nil},
 		storage.CommandSetCookies:                   {allow, "the login is for all", nil},
@@ -109,7 +128,7 @@ func init() { // not at the declaration: the handlers lead back to the table
 		systeminfo.CommandGetInfo:                   {allow, "the same for all", nil},
 		systeminfo.CommandGetProcessInfo:            {allow, "the same for all", nil},
 		systeminfo.CommandGetFeatureState:           {allow, "the same for all", nil},
-		tracing.CommandStart:                        {allow, "one at a time, which Chrome itself says; ends with its session", nil},
+		tracing.CommandStart:                        {allow, "one at a time, which Chrome itself says; ends with its session; shows addresses of all tabs", nil},
 		tracing.CommandEnd:                          {allow, "of its own trace, which Chrome sees to", nil},
 		tracing.CommandGetCategories:                {allow, "reads", nil},
 		tracing.CommandGetTrackEventDescriptor:      {allow, "reads", nil},
@@ -122,7 +141,11 @@ func init() { // not at the declaration: the handlers lead back to the table
 
 // apply does what the policy says of a command.
 func (r *Router) apply(c *conn, s *session, m *Message, env *Envelope) {
-	switch rule, ok := policy[string(env.Method)]; {
+	rule, ok := policy[string(env.Method)]
+	domain, _, _ := bytes.Cut(env.Method, []byte("."))
+	switch {
+	case !ok && domains[string(domain)] != "":
+		notAllowed(r, c, s, m, env)
 	case ok && rule.do != nil:
 		rule.do(r, c, s, m, env)
 	case !ok && s.root:
@@ -148,6 +171,18 @@ func succeed(r *Router, _ *conn, s *session, _ *Message, env *Envelope) {
 	r.reply(s, env.ID, `"result":{}`)
 }
 
+// displayFeatures passes but for an empty list, of which Chrome dies (measured).
+func displayFeatures(r *Router, c *conn, s *session, m *Message, env *Envelope) {
+	params := object(m, env)
+	if v, ok := Member(params, "features"); ok {
+		for range elements(v.Of(params)) {
+			r.forward(c, s, m, env)
+			return
+		}
+	}
+	r.reply(s, env.ID, errorBody(codeServer, "features must not be empty: use Emulation.clearDisplayFeaturesOverride"))
+}
+
 // browserClose does to the client what Chrome's end would: all its tabs and
 // connections go.
 func (r *Router) browserClose(c *conn, s *session, _ *Message, env *Envelope) {
@@ -155,5 +190,8 @@ func (r *Router) browserClose(c *conn, s *session, _ *Message, env *Envelope) {
 	r.end(c, ReasonBrowserClose)
 	for _, o := range slices.Clone(c.client.conns) {
 		r.end(o, ReasonBrowserClose)
+	}
+	for _, t := range r.owned(c.client) { // of a client that HTTP made
+		r.closeTarget(t)
 	}
 }

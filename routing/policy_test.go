@@ -10,14 +10,15 @@ import (
 
 // params that make a row's case: without, the verdict shows as well.
 var policyParams = map[string]string{
-	"Storage.clearDataForOrigin":     `{"origin":"https://shop.example","storageTypes":"cookies,local_storage"}`,
-	"Storage.clearDataForStorageKey": `{"storageKey":"https://shop.example/","storageTypes":"all"}`,
-	"Target.createTarget":            `{"url":"u"}`,
-	"Target.setDiscoverTargets":      `{"discover":true}`,
-	"Target.setAutoAttach":           `{"autoAttach":true,"waitForDebuggerOnStart":false,"flatten":true}`,
-	"Target.sendMessageToTarget":     `{"sessionId":"NONE","message":"{}"}`,
-	"Browser.grantPermissions":       `{"permissions":["geolocation"]}`,
-	"Browser.setWindowBounds":        `{"windowId":7,"bounds":{"width":500}}`,
+	"Storage.clearDataForOrigin":           `{"origin":"https://shop.example","storageTypes":"cookies,local_storage"}`,
+	"Storage.clearDataForStorageKey":       `{"storageKey":"https://shop.example/","storageTypes":"all"}`,
+	"Target.createTarget":                  `{"url":"u"}`,
+	"Target.setDiscoverTargets":            `{"discover":true}`,
+	"Target.setAutoAttach":                 `{"autoAttach":true,"waitForDebuggerOnStart":false,"flatten":true}`,
+	"Target.sendMessageToTarget":           `{"sessionId":"NONE","message":"{}"}`,
+	"Browser.grantPermissions":             `{"permissions":["geolocation"]}`,
+	"Emulation.setDisplayFeaturesOverride": `{"features":[{"orientation":"vertical","offset":1,"maskLength":1}]}`,
+	"Browser.setWindowBounds":              `{"windowId":7,"bounds":{"width":500}}`,
 }
 
 // TestPolicy tries each row of the table at a connection's root, at a root
@@ -85,6 +86,37 @@ func TestUnknownMethods(t *testing.T) {
 	}
 	if out := p.command("Future.paint", "S1"); len(out) != 1 || !strings.HasPrefix(out[0], ">b ") {
 		t.Errorf("on a page session: got %q", out)
+	}
+}
+
+// TestDomainsRefused: some domains act on everybody from any session.
+func TestDomainsRefused(t *testing.T) {
+	p := playerWithPage(t)
+	for domain, why := range domains {
+		if why == "" {
+			t.Errorf("%s: no reason given", domain)
+		}
+		for _, session := range []string{"", "SUB", "S1"} {
+			out := p.command(domain+".enable", session)
+			if len(out) != 1 || !strings.Contains(out[0], `"code":-32000,"message":"Not allowed"`) {
+				t.Errorf("%s on %q: got %q", domain, session, out)
+			}
+		}
+	}
+}
+
+// TestClearingIsNotTricked: what names another context but acts on the shared one.
+func TestClearingIsNotTricked(t *testing.T) {
+	p := playerWithPage(t)
+	for _, text := range []string{
+		`{"id":9,"method":"Network.clearBrowserCookies","params":{"browserContextId":"x"},"sessionId":"S1"}`,
+		`{"id":9,"method":"Storage.clearCookies","params":{},"sessionId":"S1"}`,
+		`{"id":9,"method":"Storage.clearDataForOrigin","params":{"origin":"https://a","storageTypes":"local_storage,\tcookies","browserContextId":"x"},"sessionId":"S1"}`,
+		`{"id":9,"method":"Emulation.setDisplayFeaturesOverride","params":{"features":[]},"sessionId":"S1"}`,
+	} {
+		if out := p.step("c1> " + text); len(out) != 1 || !strings.Contains(out[0], `"error"`) {
+			t.Errorf("%s: got %q", text, out)
+		}
 	}
 }
 

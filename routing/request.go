@@ -32,7 +32,6 @@ type request struct {
 	answer answer // nil: pass it on
 
 	// what some answers need
-	url      string   // createTarget: the address asked for
 	client   *client  // createTarget: whose the tab will be
 	window   *window  // createTarget: where the tab will be
 	opens    *conn    // an attach: of this connection's root or page
@@ -181,7 +180,7 @@ func (r *Router) pass(q *request, m *Message, env *Envelope) {
 		return
 	}
 	m.SetID(env, q.clientID)
-	if q.hidden != "" {
+	if q.hidden != "" && failed(env) {
 		m = unhide(m, q.hidden, q.foreign)
 		Scan(m.Text(), env)
 	}

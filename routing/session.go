@@ -91,20 +91,32 @@ func (r *Router) removeSession(s *session) {
 	r.unhold(s)
 	r.disconnect(s)
 	if s.target != nil {
-		s.target.sessions = slices.DeleteFunc(s.target.sessions, func(o *session) bool { return o == s })
+		s.target.sessions = without(s.target.sessions, s)
 	}
 }
 
 // disconnect takes a session from its parent and its connection.
 func (r *Router) disconnect(s *session) {
-	is := func(o *session) bool { return o == s }
 	if s.parent != nil {
-		s.parent.children = slices.DeleteFunc(s.parent.children, is)
+		s.parent.children = without(s.parent.children, s)
 	}
 	if c := s.conn; c != nil {
-		c.sessions = slices.DeleteFunc(c.sessions, is)
-		c.discovering = slices.DeleteFunc(c.discovering, is)
+		c.sessions = without(c.sessions, s)
+		c.discovering = without(c.discovering, s)
 	}
+}
+
+// without takes a session out of a list, at no cost from its end: that is
+// where many go at once.
+func without(list []*session, s *session) []*session {
+	i := len(list) - 1
+	for i >= 0 && list[i] != s {
+		i--
+	}
+	if i < 0 {
+		return list
+	}
+	return slices.Delete(list, i, i+1)
 }
 
 // unhold lets go what a session that is removed held, or was held for.
@@ -121,6 +133,9 @@ func (r *Router) unhold(s *session) {
 	}
 	if t.dialog == s {
 		t.dialog = nil
+	}
+	if s.conn != nil && s.paused && !s.hub && t.info.isWorker() {
+		r.free(t.id)
 	}
 	if s.conn != nil {
 		r.letGo(t)

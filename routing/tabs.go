@@ -65,7 +65,7 @@ func (r *Router) NewTab(now time.Time, client, url string, forTab bool, token ui
 	cl := r.client(client)
 	w, newWindow := r.place(cl, false, false)
 	q := r.ask(nil, cdptarget.CommandCreateTarget, cdptarget.CreateTargetParams{URL: url, NewWindow: &newWindow, ForTab: &forTab}, (*Router).targetMade)
-	q.client, q.window, q.token, q.url = cl, w, token, url
+	q.client, q.window, q.token = cl, w, token
 	r.creating = append(r.creating, q)
 	return r.out
 }
@@ -81,7 +81,12 @@ func (r *Router) absent(token uint64) bool {
 // CloseTab closes a client's target.
 func (r *Router) CloseTab(now time.Time, client, id string, token uint64, out []Action) []Action {
 	r.begin(now, out)
-	if t := r.httpTarget(client, id, token); t != nil {
+	t := r.httpTarget(client, id, token)
+	switch {
+	case t == nil:
+	case r.shared(t):
+		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: Result{Err: textNotAllowed}})
+	default:
 		r.leaving(t)
 		r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(id)}, (*Router).answered).token = token
 	}

@@ -25,7 +25,6 @@ type target struct {
 	window  *window    // the window that our createTarget put it in
 	closing bool       // closeTarget was sent: it no longer counts
 	viewers []*client  // of a service or shared worker: who sees it
-	freed   bool       // of a worker: run by the proxy
 	watched bool       // of a tab: the eye is on it
 	dialog  *session   // the eye's session that can close the open dialog
 	left    time.Time  // when a connection of its owner ended

@@ -33,6 +33,7 @@ func (r *Router) view(worker *target, cl *client) {
 		return
 	}
 	worker.viewers = append(worker.viewers, cl)
+	r.freeWorker(worker)
 	r.tellCreated(worker, cl)
 	if worker.fresh {
 		return // the hub's session comes first
@@ -65,11 +66,19 @@ func (r *Router) findWorkers(page *target) {
 	}
 }
 
-// freeWorker runs a worker that a client's page session holds while others wait for
-// it too: one that is silent would hold it for all.
+// freeWorker runs a worker that a client holds while others wait for it too:
+// one that is silent would hold it for all. Only a run on the session that
+// holds it works (measured).
 func (r *Router) freeWorker(worker *target) {
-	if len(worker.viewers) > 1 && !worker.freed {
-		worker.freed = true
-		r.free(worker.id)
+	if !r.shared(worker) {
+		return
+	}
+	for _, s := range worker.sessions {
+		if s.paused && s.conn != nil {
+			r.run(s)
+		}
 	}
 }
+
+// shared reports whether several clients see a worker: it is no one's to close.
+func (r *Router) shared(t *target) bool { return len(t.viewers) > 1 }
