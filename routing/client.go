@@ -12,11 +12,13 @@ import (
 type client struct {
 	id       string
 	conns    []*conn
-	contexts []string // browser contexts that it created
-	windows  []string // ids of windows that it was told of
-	perms    perms    // what it granted in the shared context
-	rooted   bool     // had a root connection: it leaves with its last one
-	gone     bool     // left: what it still owns is being closed
+	contexts []string      // browser contexts that it created
+	windows  []string      // ids of windows that it was told of
+	perms    perms         // what it granted in the shared context
+	grace    time.Duration // its tabs outlive its last root connection by this
+	until    time.Time     // when they go; zero while it is connected
+	rooted   bool          // had a root connection: it leaves with its last one
+	gone     bool          // left: what it still owns is being closed
 }
 
 // conn is one downstream connection. Its life is connOpening, connOpen,
@@ -53,12 +55,14 @@ type held struct {
 	env Envelope
 }
 
-// Connect registers a root connection of a client. A live one of the same id
-// is replaced: newest wins, and the old one hears and removes nothing
-// afterwards. What it sends is held until the browser is up.
-func (r *Router) Connect(now time.Time, id string, out []Action) (ConnID, []Action) {
+// Connect registers a root connection of a client, whose tabs outlive it by
+// grace. A live one of the same id is replaced: newest wins, and the old one
+// hears and removes nothing afterwards. What it sends is held until the browser
+// is up.
+func (r *Router) Connect(now time.Time, id string, grace time.Duration, out []Action) (ConnID, []Action) {
 	r.begin(now, out)
 	cl := r.client(id)
+	cl.grace, cl.until = grace, time.Time{}
 	var old *conn
 	for _, c := range cl.conns {
 		if c.page == "" {
@@ -123,6 +127,7 @@ func (r *Router) LiveClients() int {
 func (r *Router) openRoot(c *conn) {
 	q := r.ask(nil, cdptarget.CommandAttachToBrowserTarget, nil, (*Router).rootAttached)
 	q.opens = c
+	r.awaited(q)
 }
 
 func (r *Router) rootAttached(q *request, m *Message, env *Envelope) {
@@ -152,6 +157,7 @@ func (r *Router) rootAttached(q *request, m *Message, env *Envelope) {
 		}
 		q := r.attach(s, t.id, (*Router).pageAttached)
 		q.opens = c
+		r.awaited(q)
 	}
 }
 
@@ -183,8 +189,8 @@ func (r *Router) opened(c *conn, base *session) {
 }
 
 // Disconnect says that the socket is gone, in whatever way. The connection's
-// sessions end in Chrome at once; with its last connection the client loses
-// its tabs and contexts. Ids that are gone already are ignored.
+// sessions end in Chrome at once; the client's tabs and contexts stay for its
+// grace after the last connection. Ids that are gone already are ignored.
 func (r *Router) Disconnect(now time.Time, id ConnID, out []Action) []Action {
 	r.begin(now, out)
 	if c := r.conns[id]; c != nil {
@@ -223,7 +229,9 @@ func (r *Router) end(c *conn, reason Reason) {
 		r.detach(nil, c.root.id, nil)
 	}
 	for _, t := range r.owned(cl) {
-		r.dismiss(t)
+		if !t.attachedTo(cl) {
+			r.dismiss(t)
+		}
 	}
 	r.updateHub()
 	r.vacate(cl)
@@ -237,17 +245,31 @@ func (r *Router) refuseHeld(c *conn, why string) {
 	c.held = nil
 }
 
-// vacate forgets a client that has no connection. One that had a root leaves:
-// all that is its own is closed. One that only HTTP and page sockets know
-// stays as long as it has a tab.
+// vacate ends or forgets a client that has no connection. One that had a root
+// leaves after its grace. One that only HTTP and page sockets know stays as
+// long as it has a tab.
 func (r *Router) vacate(cl *client) {
-	if cl.gone || cl.id == "" || len(cl.conns) > 0 {
+	if cl.gone || cl.id == "" || len(cl.conns) > 0 || !cl.until.IsZero() {
 		return
 	}
-	if !cl.rooted && (len(r.owned(cl)) > 0 || slices.ContainsFunc(r.creating, func(q *request) bool { return q.client == cl })) {
-		return
+	has := len(r.owned(cl)) > 0 || slices.ContainsFunc(r.creating, func(q *request) bool { return q.client == cl })
+	switch {
+	case !has && (!cl.rooted || len(cl.contexts) == 0), cl.rooted && cl.grace == 0:
+		r.leave(cl)
+	case cl.rooted:
+		r.stay(cl, cl.grace)
 	}
-	r.leave(cl)
+}
+
+// stay keeps what a client has, who may come back, for d.
+func (r *Router) stay(cl *client, d time.Duration) {
+	until := r.now.Add(d)
+	cl.until = until
+	r.after(d, func() {
+		if cl.until.Equal(until) && !cl.gone {
+			r.leave(cl)
+		}
+	})
 }
 
 // leave forgets a client and closes all that is its own.

@@ -66,7 +66,14 @@ func (r *Router) sessionEvent(s *session, m *Message, env *Envelope) {
 		r.eyeEvent(s, m, env)
 		return
 	case string(env.Method) == eventInspectorCrashed:
+		if s.target != nil {
+			s.target.crashed = true
+		}
 		r.failOpen(s)
+	case string(env.Method) == eventInspectorReloaded:
+		if s.target != nil {
+			s.target.crashed = false
+		}
 	}
 	r.deliver(s, m, env)
 }

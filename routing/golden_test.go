@@ -89,6 +89,7 @@ type player struct {
 	names map[ConnID]string
 	conns map[string]ConnID
 	now   time.Time
+	grace time.Duration
 	open  []Envelope // what the browser has not answered, as it came
 }
 
@@ -158,7 +159,7 @@ func (p *player) step(line string) []string {
 }
 
 func (p *player) connect(name, client string) []Action {
-	id, out := p.r.Connect(p.now, client, nil)
+	id, out := p.r.Connect(p.now, client, p.grace, nil)
 	p.conns[name], p.names[id] = id, name
 	return out
 }

@@ -36,6 +36,9 @@ func play(t *testing.T, seed uint64) {
 		}
 	}()
 	if h.coin() {
+		h.grace = time.Duration(h.rand.IntN(10)) * time.Second
+	}
+	if h.coin() {
 		h.ready()
 	}
 	for range 20 + h.rand.IntN(200) {
@@ -52,6 +55,7 @@ type history struct {
 	r      *Router
 	rand   *rand.Rand
 	now    time.Time
+	grace  time.Duration
 	chrome *model
 	up     bool
 	conns  map[ConnID]*twin
@@ -88,7 +92,7 @@ func (h *history) step() {
 	switch k := h.rand.IntN(20); {
 	case k == 0 || len(live) == 0:
 		cl := clientIDs[h.rand.IntN(len(clientIDs))]
-		id, out := h.r.Connect(h.now, cl, nil)
+		id, out := h.r.Connect(h.now, cl, h.grace, nil)
 		h.conns[id] = &twin{client: cl, open: map[int]string{}, got: map[string]bool{}, nextID: 1}
 		h.order = append(h.order, id)
 		h.act(out)
@@ -247,7 +251,7 @@ func (h *history) toClient(id ConnID, text string) {
 			h.t.Fatalf("%s gets a reply that it does not wait for: %s", c.client, text)
 		}
 		delete(c.open, *m.ID)
-		lost := m.Error != nil && (m.Error.Message == textClosed || m.Error.Message == textCrashed || m.Error.Message == textNoSession)
+		lost := m.Error != nil && (m.Error.Message == textClosed || m.Error.Message == textCrashed || m.Error.Message == textNoSession || strings.HasPrefix(m.Error.Message, "No answer from the browser"))
 		if !strings.Contains(text, want) && !lost {
 			h.t.Fatalf("%s waits for %q and gets %s", c.client, want, text)
 		}

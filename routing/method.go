@@ -10,6 +10,7 @@ const (
 	eventDetached          = "Target.detachedFromTarget"
 	eventReceivedMessage   = "Target.receivedMessageFromTarget"
 	eventInspectorCrashed  = "Inspector.targetCrashed"
+	eventInspectorReloaded = "Inspector.targetReloadedAfterCrash"
 
 	eventRequestedNavigation = "Page.frameRequestedNavigation"
 	eventDialogOpening       = "Page.javascriptDialogOpening"

@@ -120,7 +120,9 @@ func init() { // not at the declaration: the handlers lead back to the table
 
 // apply does what the policy says of a command.
 func (r *Router) apply(c *conn, s *session, m *Message, env *Envelope) {
-	switch rule, ok := policy[string(env.Method)]; {
+	rule, ok := policy[string(env.Method)]
+	r.limit = limitOf(s, env.Method)
+	switch {
 	case ok && rule.do != nil:
 		rule.do(r, c, s, m, env)
 	case !ok && s.root:

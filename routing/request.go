@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mailru/easyjson"
 )
@@ -33,6 +34,7 @@ type request struct {
 
 	// what some answers need
 	url      string   // createTarget: the address asked for
+	maker    ConnID   // createTarget: whose connection asked
 	client   *client  // createTarget: whose the tab will be
 	window   *window  // createTarget: where the tab will be
 	opens    *conn    // an attach: of this connection's root or page
@@ -47,7 +49,13 @@ type request struct {
 	hidden   string   // what stands in the command for a foreign id …
 	foreign  string   // … which the client wrote so
 
-	prev, next *request // on via's list
+	makes bool // createBrowserContext
+	late  bool // nobody waits any more: what it makes is closed
+
+	prev, next     *request // on via's list
+	earlier, later *request // in the queue of its limit
+	limit          limit
+	due            time.Time // zero: never
 }
 
 // batch is a reply owed to a client until several requests of ours are done.
@@ -86,6 +94,9 @@ func (r *Router) open(via *session, c *conn, s *session, clientID int32) *reques
 	q.id, q.seq = r.lastID, r.lastUse
 	q.via, q.conn, q.session, q.clientID = via, c, s, clientID
 	r.requests[q.id] = q
+	if c != nil {
+		r.deadlines.put(q, r.limit, r.now)
+	}
 	if via != nil {
 		if q.prev = via.last; q.prev != nil {
 			q.prev.next = q
@@ -135,6 +146,7 @@ func ignore(*Router, *request, *Message, *Envelope) {}
 // finish takes a request out of the tables and does what its answer says.
 func (r *Router) finish(q *request, m *Message, env *Envelope) {
 	delete(r.requests, q.id)
+	r.deadlines.drop(q)
 	if s := q.via; s != nil {
 		if q.prev != nil {
 			q.prev.next = q.next

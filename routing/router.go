@@ -19,8 +19,10 @@ import (
 // Router is the Router's.
 type Router struct {
 	// static after New
-	windows  WindowPolicy
-	clearing bool
+	windows    WindowPolicy
+	clearing   bool
+	tabCap     int
+	rejectTabs bool
 
 	// the browser
 	up             bool    // between BrowserReady and BrowserLost
@@ -37,9 +39,10 @@ type Router struct {
 	requests map[int32]*request  // by upstream id
 	creating []*request          // the createTargets among them, as sent
 
-	hub    hub
-	dues   []due   // what waits for a time, soonest first
-	clicks []click // not yet seen to open a tab, oldest first
+	hub       hub
+	deadlines deadlines
+	dues      []due   // what waits for a time, soonest first
+	clicks    []click // not yet seen to open a tab, oldest first
 
 	front *window // the normal window that was created last in the foreground
 
@@ -50,8 +53,9 @@ type Router struct {
 	spare    *request // request structs to use again
 
 	// of the entry point at work
-	now time.Time
-	out []Action
+	now   time.Time
+	limit limit // of the command at work
+	out   []Action
 }
 
 // begin opens an entry point.
@@ -59,13 +63,18 @@ func (r *Router) begin(now time.Time, out []Action) { r.now, r.out = now, out }
 
 // Config is what a Router is told once.
 type Config struct {
-	Windows       WindowPolicy
-	AllowClearing bool // let a client wipe cookies that all share
+	Windows        WindowPolicy
+	AllowClearing  bool          // let a client wipe cookies that all share
+	RequestTimeout time.Duration // a request that Chrome does not answer fails after this; 0: never
+	TabCap         int           // tabs a client may have; 0: any number
+	RejectTabs     bool          // refuse a tab too many, instead of closing the one used least recently
 }
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, lastID: firstID - 1}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs}
+	r.deadlines.times = times
+	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()
 	return r
 }

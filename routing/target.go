@@ -23,6 +23,9 @@ type target struct {
 	page    *target    // of a tab target: its page
 	window  *window    // the window that our createTarget put it in
 	closing bool       // closeTarget was sent: it no longer counts
+	crashed bool       // its renderer is gone
+	maker   ConnID     // the connection whose createTarget made it
+	visited bool       // it has shown anything but about:blank
 	viewers []*client  // of a service or shared worker: who sees it
 	freed   bool       // of a worker: run by the proxy
 	watched bool       // of a tab: the eye is on it
@@ -59,7 +62,7 @@ func (r *Router) created(raw []byte) {
 		return
 	}
 	r.lastUse++
-	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, used: r.lastUse}
+	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, visited: isPlace(info.URL), used: r.lastUse}
 	r.targets[t.id] = t
 	if s := r.sessionOnBrowser(t); s != nil { // a root is attached before it is announced
 		s.target = t
@@ -91,6 +94,9 @@ func (r *Router) created(raw []byte) {
 	r.findOwner(t)
 }
 
+// isPlace reports whether an address is one that somebody went to.
+func isPlace(url string) bool { return url != "" && url != "about:blank" }
+
 // sessionOnBrowser finds the root session whose browser target this is.
 func (r *Router) sessionOnBrowser(t *target) *session {
 	if t.info.Type != typeBrowser {
@@ -118,6 +124,7 @@ func (r *Router) changed(raw []byte) {
 	}
 	activated := t.info.Subtype != "" && info.Subtype == ""
 	t.info, t.raw = info, bytes.Clone(raw)
+	t.visited = t.visited || isPlace(info.URL)
 	for _, s := range t.sessions {
 		if activated && s.eye && s.parent.target != nil {
 			r.shownIn(t, s.parent.target) // a prerendered page takes its tab over
@@ -167,6 +174,7 @@ func (r *Router) crashed(id string, m *Message, env *Envelope) {
 	if t == nil {
 		return
 	}
+	t.crashed = true
 	for _, s := range t.sessions {
 		r.failOpen(s)
 	}

@@ -27,6 +27,7 @@ func (r *Router) setDiscoverTargets(c *conn, s *session, m *Message, env *Envelo
 	}
 	q := r.ask(nil, cdptarget.CommandGetTargets, cdptarget.GetTargetsParams{Filter: cdptarget.Filter{{}}}, (*Router).discover)
 	q.conn, q.session, q.clientID, q.discover = c, s, env.ID, f
+	r.awaited(q)
 }
 
 func (r *Router) discover(q *request, m *Message, env *Envelope) {
@@ -96,6 +97,7 @@ func (r *Router) setAutoAttach(c *conn, s *session, m *Message, env *Envelope) {
 	// An empty list comes back behind the answers to all that was sent before.
 	q := r.ask(nil, cdptarget.CommandGetTargets, cdptarget.GetTargetsParams{Filter: cdptarget.Filter{{Exclude: true}}}, (*Router).autoAttachSet)
 	q.conn, q.session, q.clientID = c, s, env.ID
+	r.awaited(q)
 	if on {
 		q.autoAsk = &auto{wait: wait, filter: f}
 	}
@@ -169,6 +171,7 @@ func (r *Router) autoAttachOn(s *session, t *target, b *batch) {
 	if b != nil && q.batch == nil {
 		q.batch = b
 		b.open++
+		r.awaited(q)
 	}
 }
 
