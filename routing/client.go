@@ -12,13 +12,15 @@ import (
 type client struct {
 	id       string
 	conns    []*conn
-	contexts []string      // browser contexts that it created
-	windows  []string      // ids of windows that it was told of
-	perms    perms         // what it granted in the shared context
-	grace    time.Duration // its tabs outlive its last root connection by this
-	until    time.Time     // when they go; zero while it is connected
-	rooted   bool          // had a root connection: it leaves with its last one
-	gone     bool          // left: what it still owns is being closed
+	contexts []string          // browser contexts that it created
+	windows  []string          // ids of windows that it was told of
+	perms    perms             // what it granted in the shared context
+	grace    time.Duration     // its tabs outlive its last root connection by this
+	until    time.Time         // when they go; zero while it is connected
+	rooted   bool              // had a root connection: it leaves with its last one
+	lost     map[string]string // tabs that a gap took, and their types
+	found    []*target         // and those that came of its tabs during one
+	gone     bool              // left: what it still owns is being closed
 }
 
 // conn is one downstream connection. Its life is connOpening, connOpen,
@@ -36,6 +38,11 @@ type conn struct {
 	// root, or the page session of a page socket.
 	root *session
 	base *session
+
+	// through a gap: what was asked of the last root, and until when commands
+	// wait for the next
+	intent  *intent
+	gapEnds time.Time
 
 	sessions    []*session // all of them
 	discovering []*session // those that hear of targets
@@ -134,7 +141,7 @@ func (r *Router) rootAttached(q *request, m *Message, env *Envelope) {
 	c := q.opens
 	s := r.sessions[resultIDs(m, env).SessionID]
 	switch {
-	case r.losing:
+	case !r.up: // the next browser is asked again
 	case s == nil: // Chrome is shutting down
 		r.end(c, ReasonBrowserLost)
 	case c.state == connEnded: // it left meanwhile
@@ -163,7 +170,7 @@ func (r *Router) rootAttached(q *request, m *Message, env *Envelope) {
 
 func (r *Router) pageAttached(q *request, m *Message, env *Envelope) {
 	c := q.opens
-	if c.state == connEnded || r.losing {
+	if c.state == connEnded || !r.up {
 		return
 	}
 	s := r.sessions[resultIDs(m, env).SessionID]
@@ -179,6 +186,7 @@ func (r *Router) opened(c *conn, base *session) {
 	c.base, c.state = base, connOpen
 	base.carrier = base
 	r.out = append(r.out, Action{Kind: Opened, Conn: c.id})
+	r.resume(c)
 	hs := c.held
 	c.held = nil
 	for i := range hs {
@@ -216,15 +224,12 @@ func (r *Router) end(c *conn, reason Reason) {
 	if reason != 0 {
 		r.out = append(r.out, Action{Kind: Close, Conn: c.id, Reason: reason})
 	}
-	if r.losing {
-		return
-	}
 	for _, q := range r.requests {
 		if q.conn == c {
 			q.conn = nil
 		}
 	}
-	if c.root != nil {
+	if c.root != nil && r.up {
 		r.removeSession(c.root)
 		r.detach(nil, c.root.id, nil)
 	}

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/mailru/easyjson"
@@ -191,7 +192,14 @@ func eventIDs(params []byte) (v ids) {
 
 // contextsKnown learns which context everybody shares.
 func (r *Router) contextsKnown(_ *request, m *Message, env *Envelope) {
-	r.defaultContext = readContexts(m, env).DefaultBrowserContextID
+	if failed(env) {
+		return
+	}
+	known := readContexts(m, env)
+	r.defaultContext = known.DefaultBrowserContextID
+	for _, cl := range r.clients {
+		cl.contexts = slices.DeleteFunc(cl.contexts, func(id string) bool { return !slices.Contains(known.BrowserContextIDs, id) })
+	}
 }
 
 func (r *Router) versionKnown(_ *request, m *Message, env *Envelope) {

@@ -74,6 +74,8 @@ type twin struct {
 
 const never = "(never)"
 
+const textGap = "browser connection lost"
+
 var clientIDs = []string{"alice", "bob", "carol"}
 
 func (h *history) ready() { h.up = true; h.act(h.r.BrowserReady(h.now, nil)) }
@@ -110,11 +112,15 @@ func (h *history) step() {
 		h.chrome.closesItself(h.rand.IntN(100))
 	case k == 6:
 		h.chrome.crash(h.rand.IntN(100))
+	case k == 9 && h.up && h.rand.IntN(4) == 0: // the upstream connection ends
+		h.chrome.cut(h.coin())
+		h.up = false
+		h.act(h.r.BrowserGone(h.now, textGap, nil))
 	case k == 7:
 		h.chrome.forgetful = h.coin()
 	case k == 8:
 		h.tick(time.Duration(h.rand.IntN(6000)) * time.Millisecond)
-	case k < 13:
+	case k < 14:
 		h.deliver(1 + h.rand.IntN(8))
 	default:
 		h.command(live[h.rand.IntN(len(live))])
@@ -251,7 +257,7 @@ func (h *history) toClient(id ConnID, text string) {
 			h.t.Fatalf("%s gets a reply that it does not wait for: %s", c.client, text)
 		}
 		delete(c.open, *m.ID)
-		lost := m.Error != nil && (m.Error.Message == textClosed || m.Error.Message == textCrashed || m.Error.Message == textNoSession || strings.HasPrefix(m.Error.Message, "No answer from the browser"))
+		lost := m.Error != nil && (m.Error.Message == textClosed || m.Error.Message == textCrashed || m.Error.Message == textNoSession || m.Error.Message == textGap || strings.HasPrefix(m.Error.Message, "No answer from the browser"))
 		if !strings.Contains(text, want) && !lost {
 			h.t.Fatalf("%s waits for %q and gets %s", c.client, want, text)
 		}

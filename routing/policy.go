@@ -152,6 +152,7 @@ func succeed(r *Router, _ *conn, s *session, _ *Message, env *Envelope) {
 // connections go.
 func (r *Router) browserClose(c *conn, s *session, _ *Message, env *Envelope) {
 	r.reply(s, env.ID, `"result":{}`)
+	c.client.grace = 0 // as with Chrome's end, nothing stays
 	r.end(c, ReasonBrowserClose)
 	for _, o := range slices.Clone(c.client.conns) {
 		r.end(o, ReasonBrowserClose)

@@ -110,6 +110,9 @@ func (r *Router) open(via *session, c *conn, s *session, clientID int32) *reques
 
 // ask sends a command of the proxy's own.
 func (r *Router) ask(via *session, method string, params any, a answer) *request {
+	if !r.up {
+		return &request{} // there is nobody to ask: nothing comes of it
+	}
 	q := r.open(via, nil, nil, 0)
 	q.answer = a
 	buf := make([]byte, Headroom, Headroom+256)

@@ -25,11 +25,12 @@ type Router struct {
 	rejectTabs bool
 
 	// the browser
-	up             bool    // between BrowserReady and BrowserLost
-	settling       bool    // its targets of before are still being announced
-	losing         bool    // BrowserLost is at work
-	version        Version // as Browser.getVersion answered
-	defaultContext string  // id of the context that everybody shares
+	up             bool              // between BrowserReady and BrowserLost
+	settling       bool              // its targets of before are still being announced
+	why            string            // there is no browser
+	remembered     map[string]memory // tabs of before the gap, by target id
+	version        Version           // as Browser.getVersion answered
+	defaultContext string            // id of the context that everybody shares
 
 	// the tables
 	conns    map[ConnID]*conn
@@ -72,20 +73,19 @@ type Config struct {
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]memory{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs}
 	r.deadlines.times = times
 	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()
 	return r
 }
 
-// forget empties what belongs to one browser.
+// forget empties what belongs to one upstream connection.
 func (r *Router) forget() {
-	r.clients = map[string]*client{"": {}}
 	r.sessions = map[string]*session{}
 	r.targets = map[string]*target{}
 	r.requests = map[int32]*request{}
-	r.hub, r.dues, r.clicks = hub{}, nil, nil
+	r.hub, r.clicks = hub{}, nil
 	r.creating, r.front, r.lastTab = nil, nil, nil
 	r.version, r.defaultContext = Version{}, ""
 }
@@ -102,29 +102,29 @@ func (r *Router) BrowserReady(now time.Time, out []Action) []Action {
 	r.ask(nil, cdptarget.CommandGetBrowserContexts, nil, (*Router).contextsKnown)
 	r.ask(nil, browser.CommandGetVersion, nil, (*Router).versionKnown)
 	r.ask(nil, cdptarget.CommandAttachToBrowserTarget, nil, (*Router).hubAttached)
-	for _, c := range slices.SortedFunc(maps.Values(r.conns), func(a, b *conn) int { return cmp.Compare(a.id, b.id) }) {
+	for _, c := range r.connsInOrder() {
 		r.openRoot(c)
 	}
 	return r.out
 }
 
-func (r *Router) settled(*request, *Message, *Envelope) { r.settling = false }
+func (r *Router) settled(*request, *Message, *Envelope) {
+	r.settling = false
+	if r.up {
+		r.recognise()
+	}
+}
 
-// BrowserLost says that the upstream connection ended (ReasonBrowserLost) or
-// that there is none to be had (ReasonStartFailed), and why. Whatever is open
-// is answered with an error, every connection is closed, the tables are empty.
+// BrowserLost says that there is no browser to be had (ReasonStartFailed) or
+// none any more (ReasonBrowserLost), and why. Whatever is open is answered with
+// an error and every connection is closed.
 func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Action) []Action {
 	r.begin(now, out)
-	r.losing = true
-	for _, q := range r.inOrder() {
-		r.fail(q, codeServer, why)
-	}
-	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
-		c := r.conns[id]
+	r.lose(why)
+	for _, c := range r.connsInOrder() {
 		r.refuseHeld(c, why)
 		r.end(c, reason)
 	}
-	r.up, r.losing = false, false
 	r.forget()
 	return r.out
 }
@@ -140,8 +140,7 @@ func (r *Router) CloseAll(now time.Time, why string, out []Action) []Action {
 			q.conn = nil // a tab that is being made still has to be closed
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
-		c := r.conns[id]
+	for _, c := range r.connsInOrder() {
 		r.refuseHeld(c, why)
 		r.end(c, ReasonShutdown)
 	}

@@ -1,7 +1,6 @@
 package routing
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -128,7 +127,7 @@ func (r *Router) autoAttachSet(q *request, m *Message, env *Envelope) {
 			}
 		}
 	case was == nil: // asked again while on, it attaches nothing
-		for _, t := range slices.SortedFunc(maps.Values(r.targets), func(a, b *target) int { return cmp.Compare(a.used, b.used) }) {
+		for _, t := range r.byUse() {
 			if !t.fresh && slices.Contains(r.audience(t), q.conn.client) {
 				r.autoAttachOn(s, t, b)
 			}
