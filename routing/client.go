@@ -217,6 +217,7 @@ func (r *Router) end(c *conn, reason Reason) {
 	if reason != 0 {
 		r.refuseHeld(c, textClosed)
 	}
+	left := r.leftBy(c)
 	c.state, c.held, c.discovering = connEnded, nil, nil
 	delete(r.conns, c.id)
 	cl := c.client
@@ -237,6 +238,9 @@ func (r *Router) end(c *conn, reason Reason) {
 		if !t.attachedTo(cl) {
 			r.dismiss(t)
 		}
+	}
+	for _, t := range left {
+		r.linger(t)
 	}
 	r.updateHub()
 	r.vacate(cl)

@@ -2,7 +2,6 @@ package routing
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -112,23 +111,7 @@ func (r *Router) expire() {
 			if l != limitCrashed {
 				text = "No answer from the browser within " + r.deadlines.times[l].String() + "; whether it was carried out is unknown"
 			}
-			r.deadlines.drop(q)
-			switch {
-			case q.opens != nil: // its root is detached when it comes
-				r.refuseHeld(q.opens, text)
-				r.end(q.opens, ReasonBrowserLost)
-			case q.makes || slices.Contains(r.creating, q):
-				if q.conn != nil {
-					r.reply(q.session, q.clientID, errorBody(codeServer, text))
-				}
-				q.conn, q.late = nil, true
-			case q.conn == nil && q.batch != nil:
-				b := q.batch
-				q.batch = nil
-				r.settle(b)
-			default:
-				r.fail(q, codeServer, text)
-			}
+			r.giveUp(q, text)
 		}
 	}
 }

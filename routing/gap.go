@@ -55,7 +55,17 @@ func (r *Router) lose(why string) {
 	for _, q := range r.inOrder() {
 		r.fail(q, codeServer, why)
 	}
-	for _, t := range r.targets {
+	for _, t := range r.targets { // replies that wait for the hub
+		if t.hubBatch != nil {
+			t.hubBatch.body = errorBody(codeServer, why)
+			r.hubIsDone(t)
+		}
+	}
+	for _, t := range r.byUse() {
+		if b := t.hubBatch; b != nil { // the hub will not reach it any more
+			t.hubBatch = nil
+			r.settle(b)
+		}
 		if t.owner != nil && t.isTab() {
 			m := memory{client: t.owner, kind: t.info.Type, used: t.used, visited: t.visited}
 			if t.tab != nil {
@@ -156,6 +166,7 @@ func (r *Router) recognise() {
 				r.closeTarget(t)
 			} else {
 				r.watch(t)
+				r.linger(t)
 			}
 		}
 	}
@@ -195,6 +206,8 @@ type TabState struct {
 	Tab    string    `json:"tab,omitempty"`
 	Used   uint64    `json:"used"`           // larger is later
 	Until  time.Time `json:"until,omitzero"` // end of the client's grace
+	// Anonymous: nobody can come back for it.
+	Anonymous bool `json:"anonymous,omitempty"`
 }
 
 // Tabs lists whose the tabs are, most recently used last.
@@ -202,7 +215,7 @@ func (r *Router) Tabs() []TabState {
 	var states []TabState
 	add := func(id string, m memory) {
 		if !m.client.gone {
-			states = append(states, TabState{ID: id, Client: m.client.id, Tab: m.tab, Used: m.used, Until: m.client.until})
+			states = append(states, TabState{ID: id, Client: m.client.id, Tab: m.tab, Used: m.used, Until: m.client.until, Anonymous: m.client.rooted && m.client.grace == 0})
 		}
 	}
 	for id, m := range r.remembered {
@@ -230,7 +243,10 @@ func (r *Router) Restore(now time.Time, states []TabState, grace time.Duration) 
 		if s.Client != "" && cl.until.IsZero() {
 			cl.rooted, cl.grace = true, grace
 			left := grace
-			if !s.Until.IsZero() {
+			switch {
+			case s.Anonymous:
+				left = 0
+			case !s.Until.IsZero():
 				left = min(grace, s.Until.Sub(now))
 			}
 			r.stay(cl, max(left, 0))

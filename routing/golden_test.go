@@ -96,7 +96,7 @@ type player struct {
 }
 
 func newPlayer(t *testing.T) *player {
-	return &player{t: t, r: New(Config{}), names: map[ConnID]string{}, conns: map[string]ConnID{}}
+	return &player{t: t, r: New(Config{SocketGrace: 30 * time.Second}), names: map[ConnID]string{}, conns: map[string]ConnID{}}
 }
 
 func (p *player) step(line string) []string {

@@ -13,9 +13,13 @@ const (
 	eventInspectorReloaded = "Inspector.targetReloadedAfterCrash"
 
 	eventRequestedNavigation = "Page.frameRequestedNavigation"
+	eventStartedNavigating   = "Page.frameStartedNavigating"
+	eventFrameNavigated      = "Page.frameNavigated"
+	eventFrameStopped        = "Page.frameStoppedLoading"
 	eventDialogOpening       = "Page.javascriptDialogOpening"
 	eventDialogClosed        = "Page.javascriptDialogClosed"
 
+	commandNavigate           = "Page.navigate"
 	commandSendMessage        = "Target.sendMessageToTarget"
 	commandFetchEnable        = "Fetch.enable"
 	commandFetchDisable       = "Fetch.disable"

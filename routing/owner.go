@@ -95,6 +95,7 @@ func (r *Router) own(t *target, cl *client) {
 		r.closeTarget(t)
 	}
 	r.watch(t)
+	r.linger(t)
 	r.keepCap(t)
 	r.findWorkers(t)
 	r.bequeath(t)

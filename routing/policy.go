@@ -85,6 +85,9 @@ func init() { // not at the declaration: the handlers lead back to the table
 		browser.CommandSetPermission:           {scope, "goes when its client goes", (*Router).setPermission},
 		browser.CommandResetPermissions:        {scope, "takes back its own only", (*Router).resetPermissions},
 
+		// Pages.
+		commandNavigate: {allow, "what it says of a failure is noted for the operator", (*Router).navigate},
+
 		// What all share: the login, the certificate checks, the trace.
 		storage.CommandGetCookies:                   {allow, "the login is for all", nil},
 		storage.CommandSetCookies:                   {allow, "the login is for all", nil},

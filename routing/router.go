@@ -19,10 +19,11 @@ import (
 // Router is the Router's.
 type Router struct {
 	// static after New
-	windows    WindowPolicy
-	clearing   bool
-	tabCap     int
-	rejectTabs bool
+	windows     WindowPolicy
+	clearing    bool
+	tabCap      int
+	rejectTabs  bool
+	socketGrace time.Duration
 
 	// the browser
 	up             bool              // between BrowserReady and BrowserLost
@@ -69,11 +70,12 @@ type Config struct {
 	RequestTimeout time.Duration // a request that Chrome does not answer fails after this; 0: never
 	TabCap         int           // tabs a client may have; 0: any number
 	RejectTabs     bool          // refuse a tab too many, instead of closing the one used least recently
+	SocketGrace    time.Duration // tabs that HTTP made stay so long after their last page socket, or without any
 }
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]memory{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]memory{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace}
 	r.deadlines.times = times
 	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()
@@ -134,16 +136,7 @@ func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Act
 // is closed in Chrome. [Router.Idle] says when that is done.
 func (r *Router) CloseAll(now time.Time, why string, out []Action) []Action {
 	r.begin(now, out)
-	for _, q := range r.inOrder() {
-		if q.conn != nil {
-			r.reply(q.session, q.clientID, errorBody(codeServer, why))
-			q.conn = nil // a tab that is being made still has to be closed
-		}
-	}
-	for _, c := range r.connsInOrder() {
-		r.refuseHeld(c, why)
-		r.end(c, ReasonShutdown)
-	}
+	r.closeConns(why)
 	for _, id := range slices.Sorted(maps.Keys(r.clients)) {
 		r.leave(r.clients[id])
 	}

@@ -30,6 +30,10 @@ type target struct {
 	freed   bool       // of a worker: run by the proxy
 	watched bool       // of a tab: the eye is on it
 	dialog  *session   // the eye's session that can close the open dialog
+	lingers int        // counts the times that linger was asked
+
+	navigation navigation // of the page it shows
+	navError   string     // what the client's last Page.navigate said went wrong
 
 	fresh    bool     // the hub's session is to come, or to be decided on
 	held     *session // the hub's session, paused, until the owner is known
