@@ -23,13 +23,31 @@ type client struct {
 	page    string // target id of a page socket
 	conn    routing.ConnID
 	since   time.Time
-	hasRoot chan struct{} // closed when what it sends is no longer held
+	hasRoot chan struct{} // closed when it has a root for the first time
 
 	// owned by the reader
 	env routing.Envelope
 
 	// guarded by Server.mu
-	held int // bytes sent before it had its root
+	held int // bytes sent since it has no root
+}
+
+// opened says that the connection has a root, its first one or, after the
+// browser was lost, another one.
+func (c *client) opened() {
+	c.held = 0
+	if !c.hadRoot() {
+		close(c.hasRoot)
+	}
+}
+
+func (c *client) hadRoot() bool {
+	select {
+	case <-c.hasRoot:
+		return true
+	default:
+		return false
+	}
 }
 
 // maxCommand is the payload for which Chrome drops the connection.
@@ -71,13 +89,14 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // serveClient serves a WebSocket handshake and the connection behind it.
-func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, id, page string) {
+func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, a address) {
+	id, page := a.client, a.page
 	if page == "" && !s.admit(id) {
 		s.sendProblem(w, s.fullHouse())
 		return
 	}
 	l := s.upgrade(w, r)
-	c := s.join(l, id, page)
+	c := s.join(l, a)
 	if c == nil {
 		return
 	}
@@ -86,6 +105,7 @@ func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, id, page st
 	err := c.readLoop(s)
 	s.leave(c)
 	l.hangUp(err)
+	s.count(c.reason())
 	c.log(s.log)
 }
 
@@ -120,7 +140,11 @@ func (c *client) log(log zerolog.Logger) {
 	if c.page != "" {
 		e = e.Str("page", c.page)
 	}
-	e.Str("reason", info.label).Int("code", info.code).Dur("ms", time.Since(c.since)).Msg("connection ended: " + info.text)
+	text := "connection ended: " + info.text
+	if c.reason() == takenOver {
+		text += ". Two agents use the name " + shortID(c.id) + ": give each a name of its own, or start workers with --worker N, which are " + shortID(c.id) + "-wN"
+	}
+	e.Str("reason", info.label).Int("code", info.code).Dur("ms", time.Since(c.since)).Msg(text)
 }
 
 // shortID is a client id in logs: its first eight characters, with the worker

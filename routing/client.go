@@ -88,7 +88,9 @@ func (r *Router) Connect(now time.Time, id string, grace time.Duration, out []Ac
 // to one of its pages. "" is the HTTP owner.
 func (r *Router) ConnectPage(now time.Time, id, page string, out []Action) (ConnID, []Action) {
 	r.begin(now, out)
-	c := r.connect(r.client(id), page)
+	cl := r.client(id)
+	cl.until = time.Time{}
+	c := r.connect(cl, page)
 	return c.id, r.out
 }
 
