@@ -58,7 +58,7 @@ func serveBinary(t *testing.T, binary, home string, args ...string) *mux {
 
 // serveFlags are the flags every proxy of these tests runs with.
 func serveFlags(home string) []string {
-	flags := []string{"serve", "--store", "t", "--home", home, "--listen", "127.0.0.1:0", "--headless"}
+	flags := []string{"serve", "--store", "t", "--home", home, "--listen", "127.0.0.1:0", "--headless", "--grace", "0"}
 	if os.Getuid() == 0 {
 		flags = append(flags, "--no-sandbox")
 	}

@@ -21,11 +21,15 @@ import (
 type serveOptions struct {
 	store, id, home, listen string
 
-	browser, windows choice
-	endpoint         string
-	chrome           lifecycle.ChromeConfig
-	eager            bool
-	startTimeout     seconds
+	browser, windows, onExit choice
+	endpoint                 string
+	chrome                   lifecycle.ChromeConfig
+	eager                    bool
+	startTimeout             seconds
+
+	grace, requestTimeout seconds
+	tabCap                uint
+	tabCapPolicy          choice
 
 	maxClients               uint
 	allowHosts, allowOrigins []string
@@ -37,9 +41,15 @@ func newServeOptions() *serveOptions {
 	return &serveOptions{
 		browser:      oneOf("chrome", "attach"),
 		windows:      oneOf("client", "tab", "shared"),
+		onExit:       oneOf("close", "keep"),
 		startTimeout: seconds(180 * time.Second),
-		logLevel:     oneOf("info", "trace", "debug", "warn", "error"),
-		logFormat:    oneOf("console", "json"),
+
+		grace:          seconds(480 * time.Second),
+		requestTimeout: seconds(30 * time.Minute),
+		tabCapPolicy:   oneOf("lru", "reject"),
+
+		logLevel:  oneOf("info", "trace", "debug", "warn", "error"),
+		logFormat: oneOf("console", "json"),
 	}
 }
 
@@ -59,6 +69,11 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.chrome.ForgetSessionCookies, "forget-session-cookies", false, "let session cookies end with the browser")
 	f.UintVar(&o.maxClients, "max-clients", 16, "clients connected at once; 0 is no limit")
 	f.Var(&o.windows, "windows", "what gets a window of its own: each client, each tab, or none")
+	f.Var(&o.grace, "grace", "how long the tabs of a client that left wait for it; 0 closes them at once")
+	f.UintVar(&o.tabCap, "tab-cap", 12, "tabs a client may have; 0 is no limit")
+	f.Var(&o.tabCapPolicy, "tab-cap-policy", "at one tab too many: close the one used least recently, or refuse it")
+	f.Var(&o.requestTimeout, "request-timeout", "how long a command may stay unanswered by the browser; 0 is no limit")
+	f.Var(&o.onExit, "on-exit", "what becomes of the clients' tabs when the proxy stops; keep needs --browser attach")
 	f.Var(&o.startTimeout, "start-timeout", "how long a browser may take to start; 0 is no limit")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name that a Host header may have, besides localhost and IP addresses; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin that may connect; may be repeated")
@@ -76,6 +91,8 @@ func (o *serveOptions) check() error {
 		return errors.New("--browser attach needs --endpoint")
 	case o.browser.value != "attach" && o.endpoint != "":
 		return errors.New("--endpoint needs --browser attach")
+	case o.onExit.value == "keep" && o.browser.value != "attach":
+		return errors.New("--on-exit keep needs --browser attach: in this version a Chrome of our own ends with the proxy, and its tabs with it")
 	}
 	if _, err := wrapper.Slug(o.store, o.id); err != nil {
 		return err
@@ -138,8 +155,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && fi.Mode()&os.ModeCharDevice != 0
 }
 
-func (o *serveOptions) openHome() (*lifecycle.Home, error) {
-	dir := o.home
+// openHome opens the state directory, by default that of the user.
+func openHome(dir string) (*lifecycle.Home, error) {
 	if dir == "" {
 		var err error
 		if dir, err = lifecycle.DefaultHome(); err != nil {
