@@ -118,6 +118,9 @@ func (r *Router) holdOrRefuse(c *conn, m *Message, env *Envelope) {
 func (r *Router) resume(c *conn) {
 	in := c.intent
 	if in == nil {
+		if c.page == "" { // it knows of nothing that went or came
+			c.client.lost, c.client.found = nil, nil
+		}
 		return
 	}
 	c.intent = nil

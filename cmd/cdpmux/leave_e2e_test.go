@@ -146,7 +146,7 @@ func TestTabCap(t *testing.T) {
 	mustGo := func(what string, p proxytest.Page) {
 		t.Helper()
 		c.Await(func(m proxytest.Msg) bool {
-			return m.Is("", "Target.targetDestroyed") && targetOf(t, m) == p.TargetID
+			return m.Is("", "Target.targetDestroyed") && string(m.Params) == `{"targetId":"`+p.TargetID+`"}`
 		})
 		_, err := c.CallErr("", "Target.activateTarget", params{"targetId": p.TargetID})
 		if err == nil || err.Message != "No target with given id found" {
@@ -157,7 +157,6 @@ func TestTabCap(t *testing.T) {
 		}
 	}
 	first, second, third := open(), open(), open()
-	t.Logf("%s %s %s", first.TargetID, second.TargetID, third.TargetID)
 	mustBeAlive(t, "the oldest, used again", first)
 	fourth := open()
 	mustGo("the one used least recently", second)
