@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -136,30 +135,13 @@ func (c *client) readLoop(s *Server) error {
 // log writes the one line of a connection's end.
 func (c *client) log(log zerolog.Logger) {
 	info := c.reason().info()
-	e := log.WithLevel(info.level).Uint64("conn", uint64(c.conn)).Str("client", shortID(c.id))
+	e := log.WithLevel(info.level).Uint64("conn", uint64(c.conn)).Str("client", routing.ShortID(c.id))
 	if c.page != "" {
 		e = e.Str("page", c.page)
 	}
 	text := "connection ended: " + info.text
 	if c.reason() == takenOver {
-		text += ". Two agents use the name " + shortID(c.id) + ": give each a name of its own, or start workers with --worker N, which are " + shortID(c.id) + "-wN"
+		text += ". Two agents use the name " + routing.ShortID(c.id) + ": give each a name of its own, or start workers with --worker N, which are " + routing.ShortID(c.id) + "-wN"
 	}
 	e.Str("reason", info.label).Int("code", info.code).Dur("ms", time.Since(c.since)).Msg(text)
-}
-
-// shortID is a client id in logs: its first eight characters, with the worker
-// suffix kept.
-func shortID(id string) string {
-	if len(id) <= 8 {
-		return id
-	}
-	short := id[:8]
-	if i := strings.LastIndex(id, "-w"); i >= 8 && isDigits(id[i+2:]) {
-		short += id[i:]
-	}
-	return short
-}
-
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
 }

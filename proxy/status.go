@@ -83,7 +83,7 @@ func (s *Server) Status() Status {
 	}
 	for _, c := range is.Clients {
 		cs := ClientStatus{
-			ID: c.ID, Short: shortID(c.ID), State: "http", Until: c.Until,
+			ID: c.ID, Short: routing.ShortID(c.ID), State: "http", Until: c.Until,
 			Connections: len(c.Conns), Pending: c.Pending, Sessions: c.Sessions, Tabs: c.Tabs,
 		}
 		switch {

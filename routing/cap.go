@@ -24,7 +24,7 @@ func (r *Router) keepCap(newest *target) {
 				victim = others[i]
 			}
 		}
-		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", newest.owner.id, r.tabCap, victim.id, victim.info.URL))
+		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", ShortID(newest.owner.id), r.tabCap, victim.id, victim.info.URL))
 		r.closeTarget(victim)
 	}
 }

@@ -57,7 +57,8 @@ func serveBinary(t *testing.T, binary, home string, args ...string) *mux {
 	return m
 }
 
-// serveFlags are the flags every proxy of these tests runs with.
+// serveFlags are the flags every proxy of these tests runs with. Tabs go with
+// their client; a later --grace says otherwise.
 func serveFlags(home string) []string {
 	flags := []string{"serve", "--store", "t", "--home", home, "--listen", "127.0.0.1:0", "--headless", "--grace", "0"}
 	if os.Getuid() == 0 {
