@@ -2,6 +2,7 @@ package routing
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
@@ -113,5 +114,29 @@ func (r *Router) expire() {
 			}
 			r.giveUp(q, text)
 		}
+	}
+}
+
+// giveUp answers a request of which it is not known whether it was carried out.
+func (r *Router) giveUp(q *request, text string) {
+	r.deadlines.drop(q)
+	switch {
+	case q.opens != nil: // its root is detached when it comes
+		r.refuseHeld(q.opens, text)
+		r.end(q.opens, ReasonBrowserLost)
+	case q.makes || slices.Contains(r.creating, q):
+		if q.conn != nil {
+			r.reply(q.session, q.clientID, errorBody(codeServer, text))
+		}
+		if q.token != 0 {
+			r.out = append(r.out, Action{Kind: Answer, Token: q.token, Result: Result{Err: text}})
+		}
+		q.conn, q.token, q.late = nil, 0, true
+	case q.conn == nil && q.batch != nil:
+		b := q.batch
+		q.batch = nil
+		r.settle(b)
+	default:
+		r.fail(q, codeServer, text)
 	}
 }

@@ -49,6 +49,21 @@ func (r *Router) BrowserGone(now time.Time, why string, out []Action) []Action {
 	return r.out
 }
 
+// StillGone says that an attempt to get the browser back was in vain and that
+// others follow. Clients that came since the browser went are closed: nobody
+// can say for how long their commands would be held.
+func (r *Router) StillGone(now time.Time, why string, out []Action) []Action {
+	r.begin(now, out)
+	r.why = why
+	for _, c := range r.connsInOrder() {
+		if c.state == connOpening && c.intent == nil {
+			r.refuseHeld(c, why)
+			r.end(c, ReasonStartFailed)
+		}
+	}
+	return r.out
+}
+
 // lose answers what is open and remembers whose the tabs are.
 func (r *Router) lose(why string) {
 	r.up, r.why = false, why

@@ -25,6 +25,9 @@ var update = flag.Bool("update", false, "write what the Router does now into the
 //	ready | lost WHY      the upstream connection came up, ended for good
 //	settle                it has answered the proxy's set-up, after ready
 //	gap WHY               … ended, and another is sought
+//	silent WHY            … says nothing, and what is open is given up
+//	vain WHY              an attempt to get it back was in vain
+//	detach WHY            the proxy ends and another one follows
 //	new TOKEN CLIENT URL  PUT /json/new; CLIENT - is the HTTP owner
 //	c1> TEXT   b> TEXT    a message of a client, of the browser
 //	b< METHOD "result":…  the browser answers the oldest open METHOD
@@ -130,6 +133,12 @@ func (p *player) step(line string) []string {
 	case "gap":
 		p.open = nil
 		return p.show(p.r.BrowserGone(now, strings.Join(f[1:], " "), nil))
+	case "silent":
+		return p.show(p.r.Silent(now, strings.Join(f[1:], " "), nil))
+	case "vain":
+		return p.show(p.r.StillGone(now, strings.Join(f[1:], " "), nil))
+	case "detach":
+		return p.show(p.r.DetachAll(now, strings.Join(f[1:], " "), nil))
 	case "connect":
 		return p.show(p.connect(f[1], f[2]))
 	case "page":

@@ -143,6 +143,30 @@ func (r *Router) CloseAll(now time.Time, why string, out []Action) []Action {
 	return r.out
 }
 
+// DetachAll is the end of a proxy that another one follows, on the same
+// browser: what clients wait for is answered with an error and their
+// connections are closed, but their tabs stay. [Router.Settled] says when the
+// browser has taken that in.
+func (r *Router) DetachAll(now time.Time, why string, out []Action) []Action {
+	r.begin(now, out)
+	r.closeConns(why)
+	return r.out
+}
+
+// closeConns answers what clients wait for and closes their connections.
+func (r *Router) closeConns(why string) {
+	for _, q := range r.inOrder() {
+		if q.conn != nil {
+			r.reply(q.session, q.clientID, errorBody(codeServer, why))
+			q.conn = nil // a tab that is being made still has to be closed
+		}
+	}
+	for _, c := range r.connsInOrder() {
+		r.refuseHeld(c, why)
+		r.end(c, ReasonShutdown)
+	}
+}
+
 // Idle reports whether nothing is owned and nothing is open.
 func (r *Router) Idle() bool {
 	for _, t := range r.targets {
@@ -152,6 +176,9 @@ func (r *Router) Idle() bool {
 	}
 	return len(r.requests) == 0
 }
+
+// Settled reports whether the browser owes no answer.
+func (r *Router) Settled() bool { return len(r.requests) == 0 }
 
 // inOrder lists the open requests as they were sent.
 func (r *Router) inOrder() []*request {
