@@ -118,6 +118,8 @@ func (h *history) step() {
 		h.act(h.r.BrowserGone(h.now, textGap, nil))
 	case k == 7:
 		h.chrome.forgetful = h.coin()
+	case k == 8 && h.rand.IntN(4) == 0: // it says nothing, for a while
+		h.act(h.r.Silent(h.now, textGap, nil))
 	case k == 8:
 		h.tick(time.Duration(h.rand.IntN(6000)) * time.Millisecond)
 	case k < 14:
