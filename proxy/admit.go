@@ -28,7 +28,8 @@ func (s *Server) admit(id string) bool {
 
 // join registers the connection behind a handshake, nil when that failed, and
 // gives back what admit reserved. It returns nil when there is nothing to serve.
-func (s *Server) join(l *link, id, page string) *client {
+func (s *Server) join(l *link, a address) *client {
+	id, page := a.client, a.page
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if page == "" {
@@ -47,7 +48,7 @@ func (s *Server) join(l *link, id, page string) *client {
 	c := &client{link: l, id: id, page: page, since: time.Now(), hasRoot: make(chan struct{})}
 	var out []routing.Action
 	if page == "" {
-		c.conn, out = s.router.Connect(c.since, id, s.actions)
+		c.conn, out = s.router.Connect(c.since, id, s.graceOf(a), s.actions)
 	} else {
 		c.conn, out = s.router.ConnectPage(c.since, id, page, s.actions)
 	}
@@ -56,6 +57,39 @@ func (s *Server) join(l *link, id, page string) *client {
 	s.wake()
 	return c
 }
+
+// graceOf is for how long a client's tabs outlive it. Nobody can come back to
+// a name that we made up for one connection; to one that /json/version gave
+// out, who holds that answer can, and does so soon.
+func (s *Server) graceOf(a address) time.Duration {
+	switch {
+	case a.anonymous:
+		return 0
+	case s.handed.has(a.client):
+		return handedGrace
+	}
+	return s.cfg.Grace
+}
+
+const handedGrace = 30 * time.Second
+
+// handed are client ids that were given out, the newest ones.
+type handed struct {
+	ids  map[string]bool
+	ring [4096]string
+	next int
+}
+
+func (h *handed) add(id string) {
+	if h.ids == nil {
+		h.ids = map[string]bool{}
+	}
+	delete(h.ids, h.ring[h.next])
+	h.ring[h.next], h.ids[id] = id, true
+	h.next = (h.next + 1) % len(h.ring)
+}
+
+func (h *handed) has(id string) bool { return h.ids[id] }
 
 // leave tells the Router that a connection is gone.
 func (s *Server) leave(c *client) {

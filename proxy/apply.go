@@ -21,7 +21,7 @@ func (s *Server) apply(actions []routing.Action) {
 			}
 		case routing.Opened:
 			if c := s.clients[a.Conn]; c != nil {
-				close(c.hasRoot)
+				c.opened()
 			}
 		case routing.Close:
 			if c := s.clients[a.Conn]; c != nil {
@@ -37,6 +37,8 @@ func (s *Server) apply(actions []routing.Action) {
 			}
 		case routing.Answer:
 			s.answer(a.Token, a.Result)
+		case routing.Note:
+			s.log.Warn().Msg(a.Text)
 		}
 	}
 	clear(actions) // they point to messages that are others' now
@@ -49,6 +51,7 @@ func (s *Server) apply(actions []routing.Action) {
 			s.timer.Reset(time.Until(at))
 		}
 	}
+	s.saveSoon()
 }
 
 // tick does what is due in the Router.
@@ -96,18 +99,20 @@ func (s *Server) fromClient(c *client, m *routing.Message, refusal *routing.Refu
 	} else {
 		s.apply(s.router.FromClient(time.Now(), c.conn, m, &c.env, s.actions))
 	}
-	select {
-	case <-c.hasRoot:
-		if s.up != nil {
-			return s.up.out.backlog()
-		}
-		return nil
-	default:
-		if c.held += size; c.held > s.limits.held {
-			return c.hasRoot
-		}
-		return nil
+	hadRoot := c.hadRoot()
+	if hadRoot && s.up != nil {
+		return s.up.out.backlog()
 	}
+	c.held += size
+	switch {
+	case c.held <= s.limits.held:
+		return nil
+	case !hadRoot:
+		return c.hasRoot
+	case s.starting != nil: // the browser was lost
+		return s.starting.done
+	}
+	return nil
 }
 
 // fromBrowser hands a message of the browser to the Router.
@@ -120,7 +125,7 @@ func (s *Server) fromBrowser(m *routing.Message, env *routing.Envelope) {
 
 // noteIdle tells Shutdown when nothing of the clients' is left in the browser.
 func (s *Server) noteIdle() {
-	if s.idle != nil && s.router.Idle() {
+	if s.idle != nil && (s.router.Idle() || s.cfg.KeepTabs && s.router.Settled()) {
 		close(s.idle)
 		s.idle = nil
 	}

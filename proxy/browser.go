@@ -59,18 +59,38 @@ func (s *Server) runStart(st *start) {
 		return
 	}
 	if err != nil {
-		p := problemOf(err)
 		st.err = err
-		s.log.Error().Err(err).Str("kind", p.Kind).Msg("browser could not be started")
-		s.noBrowser = p.line()
-		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonStartFailed, s.noBrowser, s.actions))
+		s.unreached(err)
 		return
 	}
 	s.log.Info().Dur("ms", time.Since(began)).Msg("browser connected")
 	st.up, s.up = up, up
+	s.redial.end()
 	s.track(up.link)
 	go s.serveUpstream(up)
+	up.silence.since = time.Now()
+	up.watch = time.AfterFunc(s.limits.probe, func() { s.look(up) })
 	s.apply(s.router.BrowserReady(time.Now(), s.actions))
+}
+
+// unreached says that an attempt to get a browser was in vain.
+func (s *Server) unreached(err error) {
+	p := problemOf(err)
+	s.noBrowser = p.line()
+	now := time.Now()
+	if !s.redial.on {
+		s.log.Error().Err(err).Str("kind", p.Kind).Msg("browser could not be started")
+		s.apply(s.router.BrowserLost(now, routing.ReasonStartFailed, s.noBrowser, s.actions))
+		return
+	}
+	wait, more := s.redial.failed(&s.limits)
+	if !more {
+		s.log.Error().Err(err).Str("kind", p.Kind).Msg("browser given up; the next client tries again")
+		s.apply(s.router.BrowserLost(now, routing.ReasonBrowserLost, s.noBrowser, s.actions))
+		return
+	}
+	s.log.Warn().Err(err).Str("kind", p.Kind).Dur("wait", wait).Msg("browser not reached")
+	s.apply(s.router.StillGone(now, s.noBrowser, s.actions))
 }
 
 // reach starts or finds the browser and connects to it.

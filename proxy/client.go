@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -23,13 +22,31 @@ type client struct {
 	page    string // target id of a page socket
 	conn    routing.ConnID
 	since   time.Time
-	hasRoot chan struct{} // closed when what it sends is no longer held
+	hasRoot chan struct{} // closed when it has a root for the first time
 
 	// owned by the reader
 	env routing.Envelope
 
 	// guarded by Server.mu
-	held int // bytes sent before it had its root
+	held int // bytes sent since it has no root
+}
+
+// opened says that the connection has a root, its first one or, after the
+// browser was lost, another one.
+func (c *client) opened() {
+	c.held = 0
+	if !c.hadRoot() {
+		close(c.hasRoot)
+	}
+}
+
+func (c *client) hadRoot() bool {
+	select {
+	case <-c.hasRoot:
+		return true
+	default:
+		return false
+	}
 }
 
 // maxCommand is the payload for which Chrome drops the connection.
@@ -71,13 +88,14 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // serveClient serves a WebSocket handshake and the connection behind it.
-func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, id, page string) {
+func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, a address) {
+	id, page := a.client, a.page
 	if page == "" && !s.admit(id) {
 		s.sendProblem(w, s.fullHouse())
 		return
 	}
 	l := s.upgrade(w, r)
-	c := s.join(l, id, page)
+	c := s.join(l, a)
 	if c == nil {
 		return
 	}
@@ -86,6 +104,7 @@ func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, id, page st
 	err := c.readLoop(s)
 	s.leave(c)
 	l.hangUp(err)
+	s.count(c.reason())
 	c.log(s.log)
 }
 
@@ -116,26 +135,13 @@ func (c *client) readLoop(s *Server) error {
 // log writes the one line of a connection's end.
 func (c *client) log(log zerolog.Logger) {
 	info := c.reason().info()
-	e := log.WithLevel(info.level).Uint64("conn", uint64(c.conn)).Str("client", shortID(c.id))
+	e := log.WithLevel(info.level).Uint64("conn", uint64(c.conn)).Str("client", routing.ShortID(c.id))
 	if c.page != "" {
 		e = e.Str("page", c.page)
 	}
-	e.Str("reason", info.label).Int("code", info.code).Dur("ms", time.Since(c.since)).Msg("connection ended: " + info.text)
-}
-
-// shortID is a client id in logs: its first eight characters, with the worker
-// suffix kept.
-func shortID(id string) string {
-	if len(id) <= 8 {
-		return id
+	text := "connection ended: " + info.text
+	if c.reason() == takenOver {
+		text += ". Two agents use the name " + routing.ShortID(c.id) + ": give each a name of its own, or start workers with --worker N, which are " + routing.ShortID(c.id) + "-wN"
 	}
-	short := id[:8]
-	if i := strings.LastIndex(id, "-w"); i >= 8 && isDigits(id[i+2:]) {
-		short += id[i:]
-	}
-	return short
-}
-
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
+	e.Str("reason", info.label).Int("code", info.code).Dur("ms", time.Since(c.since)).Msg(text)
 }

@@ -54,7 +54,7 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, a address)
 	}
 	socket := a.prefix
 	if socket == "" {
-		socket = "/devtools/browser/" + randomID()
+		socket = "/devtools/browser/" + s.handOut()
 	}
 	sendJSON(w, http.StatusOK, jsonObject(map[string]string{
 		"Browser":              v.Product,
@@ -66,6 +66,15 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, a address)
 		"WebKit-Version":       "537.36 (" + v.Revision + ")", // frozen in Chrome since 2013
 		"webSocketDebuggerUrl": "ws://" + host(r) + socket,
 	})+"\n")
+}
+
+// handOut makes a client id for whoever asks who they are.
+func (s *Server) handOut() string {
+	id := randomID()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handed.add(id)
+	return id
 }
 
 // version waits for the browser and for what it says of itself. When that
@@ -216,7 +225,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, start func(token ui
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, a address) {
 	for _, t := range s.list(a.client, true) {
 		if t.ID == a.page {
-			s.serveClient(w, r, a.client, a.page)
+			s.serveClient(w, r, a)
 			return
 		}
 	}

@@ -3,6 +3,8 @@ package proxy
 import (
 	"encoding/binary"
 	"net"
+	"sync/atomic"
+	"time"
 )
 
 // frameConn reads along with a WebSocket and learns how long each message is
@@ -11,6 +13,7 @@ import (
 // whose frames are unmasked and whole.
 type frameConn struct {
 	net.Conn
+	last atomic.Int64 // when something came last, in nanoseconds since 1970
 
 	// owned by the reader
 	on      bool
@@ -22,6 +25,7 @@ type frameConn struct {
 
 func (c *frameConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	c.last.Store(time.Now().UnixNano())
 	if c.on {
 		c.follow(p[:n])
 	}

@@ -28,7 +28,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case a.page != "" && upgrade:
 		s.servePage(w, r, a)
 	case a.socket && upgrade:
-		s.serveClient(w, r, a.client, "")
+		s.serveClient(w, r, a)
 	case upgrade:
 		send(w, http.StatusNotFound, htmlType, "")
 	case a.path == "/" && a.prefix == "":
@@ -42,6 +42,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sendText(w, http.StatusOK, "ok")
 	case path == "/readyz":
 		s.serveReady(w)
+	case path == "/status":
+		s.serveStatus(w, r)
 	default:
 		send(w, http.StatusNotFound, htmlType, "")
 	}
@@ -49,11 +51,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // address is what the path of a request names.
 type address struct {
-	prefix string // "/client-<id>", or "" at the root
-	client string // client id; "" is the HTTP owner
-	path   string // what follows the prefix
-	socket bool   // a client's WebSocket
-	page   string // target id of a page socket
+	prefix    string // "/client-<id>", or "" at the root
+	client    string // client id; "" is the HTTP owner
+	path      string // what follows the prefix
+	socket    bool   // a client's WebSocket
+	anonymous bool   // it named no client
+	page      string // target id of a page socket
 }
 
 // parseAddress reads a path. Its errors are texts for the user.
@@ -69,7 +72,7 @@ func parseAddress(path string) (address, error) {
 	} else if id, ok := strings.CutPrefix(path, "/devtools/browser/"); ok && id != "" {
 		a.client, a.socket = id, true
 	} else if path == "/" || path == "/devtools/browser" || path == "/devtools/browser/" {
-		a.client, a.socket = randomID(), true
+		a.client, a.socket, a.anonymous = randomID(), true, true
 	}
 	if id, ok := strings.CutPrefix(a.path, "/devtools/page/"); ok {
 		a.page = id

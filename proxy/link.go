@@ -38,6 +38,14 @@ type limits struct {
 	answer    time.Duration // what an HTTP request waits for the browser's answer
 	tabsWait  time.Duration // what closing the clients' tabs may take at the end
 	retry     time.Duration // Retry-After of what may work later
+
+	redials    int           // attempts to get a lost browser back
+	redialWait time.Duration // between the first two of them, then twice as long each time,
+	redialMax  time.Duration // … up to this
+	probe      time.Duration // a browser that says nothing while something is open is probed so often
+	silent     time.Duration // … and after this what is open is given up,
+	dead       time.Duration // … after this the connection
+	save       time.Duration // the state file is written no more often than this
 }
 
 // queueLimit says when a peer is a slow consumer: over soft bytes and nothing
@@ -58,6 +66,14 @@ var defaultLimits = limits{
 	answer:    30 * time.Second,
 	tabsWait:  2 * time.Second,
 	retry:     5 * time.Second,
+
+	redials:    10,
+	redialWait: time.Second,
+	redialMax:  30 * time.Second,
+	probe:      5 * time.Second,
+	silent:     15 * time.Second,
+	dead:       30 * time.Second,
+	save:       time.Second,
 }
 
 // errStalled ends the write of a connection that is ending anyway.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -39,7 +40,7 @@ func TestOneLinePerConnection(t *testing.T) {
 		}
 		return line
 	}
-	if l := ended(); l.Level != "warn" || l.Client != "1a2b3c4d-w2" || l.Reason != "taken_over" || l.Code != 4409 {
+	if l := ended(); l.Level != "error" || !strings.Contains(l.Message, "1a2b3c4d-w2") || !strings.Contains(l.Message, "--worker") || l.Client != "1a2b3c4d-w2" || l.Reason != "taken_over" || l.Code != 4409 {
 		t.Errorf("line %+v", l)
 	}
 	newer.Close()

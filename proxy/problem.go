@@ -25,6 +25,7 @@ var (
 	errStartTimeout = errors.New("browser is not up")
 	errShutdown     = errors.New("proxy is shutting down")
 	errLost         = errors.New("browser connection lost")
+	errSilent       = errors.New("browser does not answer; whether it was carried out is unknown")
 )
 
 // problemOf describes why there is no browser. The kind and the next step are

@@ -26,6 +26,8 @@ const (
 	startFailed
 	targetClosed
 	noTarget
+
+	reasonCount
 )
 
 // reasonInfo is a row of the table. Code 0 means that TCP is dropped without a
@@ -45,7 +47,7 @@ var reasons = [...]reasonInfo{
 	slowConsumer:  {4008, "slow consumer", zerolog.WarnLevel, "slow_consumer"},
 	shuttingDown:  {websocket.CloseGoingAway, "proxy is shutting down", zerolog.InfoLevel, "shutdown"},
 	browserClose:  {websocket.CloseNormalClosure, "Browser.close", zerolog.InfoLevel, "browser_close"},
-	takenOver:     {4409, "client id claimed by a newer connection", zerolog.WarnLevel, "taken_over"},
+	takenOver:     {4409, "client id claimed by a newer connection", zerolog.ErrorLevel, "taken_over"},
 	browserLost:   {websocket.CloseServiceRestart, "browser connection lost; connect again", zerolog.WarnLevel, "browser_lost"},
 	startFailed:   {websocket.CloseTryAgainLater, "browser could not be started", zerolog.ErrorLevel, "start_failed"},
 	targetClosed:  {0, "target closed", zerolog.InfoLevel, "target_closed"},

@@ -27,6 +27,12 @@ type Config struct {
 	Router       routing.Config
 	Logger       zerolog.Logger
 
+	Grace      time.Duration // tabs outlive their client by this; see [Server.graceOf] for those without a name
+	StateFile  string        // where it is kept whose the tabs are; "" is nowhere
+	KeepTabs   bool          // Shutdown leaves the tabs open for the next proxy of this browser
+	Attached   bool          // the browser outlives the proxy: tabs of before are looked for at once
+	AdminToken string        // what /status asks for; "" lets nobody in
+
 	// Browser starts or finds the browser and returns the address of its
 	// WebSocket. It is called when a browser is needed and there is none, by
 	// one goroutine at a time, and again after that browser was lost. An error
@@ -57,19 +63,25 @@ type Server struct {
 	up        *upstream     // nil while there is no browser
 	starting  *start        // nil while none is being started
 	noBrowser string        // why the last start failed
+	redial    redial
 
 	clients   map[routing.ConnID]*client // those that the Router knows
 	links     map[*link]struct{}         // every WebSocket that is not closed yet
 	upgrading map[string]int             // handshakes under way, by client id
 	requests  map[uint64]chan<- routing.Result
 	lastToken uint64
+	handed    handed             // client ids that /json/version gave out
+	ended     [reasonCount]int64 // connections, by how they ended
 
 	timer   *time.Timer // ticks the Router
 	timerAt time.Time   // when; zero is never
+
+	state *stateFile // nil: none is kept
 }
 
 // New returns a Server. Call Serve, and Shutdown in the end.
 func New(cfg Config) *Server {
+	cfg.Router.SocketGrace = max(cfg.Grace, handedGrace)
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, limits: defaultLimits,
 		router:    routing.New(cfg.Router),
@@ -79,19 +91,32 @@ func New(cfg Config) *Server {
 		requests:  map[uint64]chan<- routing.Result{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.timer = time.AfterFunc(time.Hour, s.tick)
-	s.timer.Stop()
+	s.timer = stopped(s.tick)
+	s.redial.timer = stopped(s.redialNow)
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ErrorLog:          log.New(s.log, "", 0),
 	}
+	if cfg.StateFile != "" {
+		s.restore()
+	}
 	return s
+}
+
+// stopped is a timer that is not set yet.
+func stopped(do func()) *time.Timer {
+	timer := time.AfterFunc(time.Hour, do)
+	timer.Stop()
+	return timer
 }
 
 // Serve accepts connections until Shutdown, after which it returns nil.
 func (s *Server) Serve(l net.Listener) error {
+	if s.cfg.Attached {
+		s.adopt()
+	}
 	if err := s.http.Serve(l); err != http.ErrServerClosed {
 		return err
 	}
@@ -99,16 +124,19 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // Shutdown answers what is pending with an error, closes the clients (1001) and
-// their tabs, the browser's connection and the listener, and returns when
-// everything has ended. When ctx ends first, what is left is cut off.
+// their tabs (unless Config.KeepTabs), the browser's connection and the
+// listener, and returns when everything has ended. When ctx ends first, what
+// is left is cut off.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.closeClients(ctx)
 	s.mu.Lock()
 	if s.up != nil {
+		s.up.watch.Stop()
 		s.up.finish(ending{reason: shuttingDown})
 		s.up = nil
 	}
 	s.timer.Stop()
+	s.redial.timer.Stop()
 	s.mu.Unlock()
 
 	defer context.AfterFunc(ctx, s.cut)()
@@ -130,7 +158,13 @@ func (s *Server) closeClients(ctx context.Context) {
 	}
 	s.closing = true
 	s.cancel()
-	s.apply(s.router.CloseAll(time.Now(), errShutdown.Error(), s.actions))
+	tabs := s.router.Tabs() // of before
+	if s.cfg.KeepTabs {
+		s.apply(s.router.DetachAll(time.Now(), errShutdown.Error(), s.actions))
+		tabs = s.router.Tabs()
+	} else {
+		s.apply(s.router.CloseAll(time.Now(), errShutdown.Error(), s.actions))
+	}
 	s.failRequests(errShutdown.Error())
 	idle := make(chan struct{})
 	s.idle = idle
@@ -148,6 +182,12 @@ func (s *Server) closeClients(ctx context.Context) {
 	case <-ctx.Done():
 		s.log.Warn().Msg("tabs of clients may be left open")
 	}
+	s.mu.Lock()
+	if s.up != nil && s.router.Idle() {
+		tabs = nil
+	}
+	s.mu.Unlock()
+	s.state.write(tabs) // what is left is for the next proxy to close
 }
 
 // Wait returns when everything that the server started has ended.

@@ -20,6 +20,10 @@ type upstream struct {
 	http     string        // the browser's own HTTP endpoint, without a path
 	protocol protocolCache // what it answers to /json/protocol
 	known    chan struct{} // closed when the Router knows the browser's version
+
+	// guarded by Server.mu
+	watch   *time.Timer // looks whether it is silent
+	silence silence
 }
 
 const (
@@ -121,8 +125,13 @@ func (s *Server) lost(up *upstream, err error) {
 		return
 	}
 	s.up = nil
+	up.watch.Stop()
 	s.log.Warn().Err(err).Msg("browser connection lost")
-	s.apply(s.router.BrowserLost(time.Now(), routing.ReasonBrowserLost, errLost.Error(), s.actions))
+	s.apply(s.router.BrowserGone(time.Now(), errLost.Error(), s.actions))
 	s.failRequests(errLost.Error())
 	s.noteIdle()
+	if !s.closing {
+		s.redial.begin()
+		s.wake()
+	}
 }

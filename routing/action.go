@@ -19,6 +19,8 @@ const (
 	Close
 	// Answer: the HTTP request that was given Token is done; Result holds its outcome.
 	Answer
+	// Note: Text is for the log.
+	Note
 )
 
 // Action is one verdict for the caller to carry out, in the order given.
@@ -29,6 +31,7 @@ type Action struct {
 	Reason Reason
 	Token  uint64
 	Result Result
+	Text   string
 }
 
 // Result is the outcome of an HTTP request that needed the browser.

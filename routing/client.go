@@ -12,11 +12,15 @@ import (
 type client struct {
 	id       string
 	conns    []*conn
-	contexts []string // browser contexts that it created
-	windows  []string // ids of windows that it was told of
-	perms    perms    // what it granted in the shared context
-	rooted   bool     // had a root connection: it leaves with its last one
-	gone     bool     // left: what it still owns is being closed
+	contexts []string          // browser contexts that it created
+	windows  []string          // ids of windows that it was told of
+	perms    perms             // what it granted in the shared context
+	grace    time.Duration     // its tabs outlive its last root connection by this
+	until    time.Time         // when they go; zero while it is connected
+	rooted   bool              // had a root connection: it leaves with its last one
+	lost     map[string]string // tabs that a gap took, and their types
+	found    []*target         // and those that came of its tabs during one
+	gone     bool              // left: what it still owns is being closed
 }
 
 // conn is one downstream connection. Its life is connOpening, connOpen,
@@ -34,6 +38,11 @@ type conn struct {
 	// root, or the page session of a page socket.
 	root *session
 	base *session
+
+	// through a gap: what was asked of the last root, and until when commands
+	// wait for the next
+	intent  *intent
+	gapEnds time.Time
 
 	sessions    []*session // all of them
 	discovering []*session // those that hear of targets
@@ -53,12 +62,14 @@ type held struct {
 	env Envelope
 }
 
-// Connect registers a root connection of a client. A live one of the same id
-// is replaced: newest wins, and the old one hears and removes nothing
-// afterwards. What it sends is held until the browser is up.
-func (r *Router) Connect(now time.Time, id string, out []Action) (ConnID, []Action) {
+// Connect registers a root connection of a client, whose tabs outlive it by
+// grace. A live one of the same id is replaced: newest wins, and the old one
+// hears and removes nothing afterwards. What it sends is held until the browser
+// is up.
+func (r *Router) Connect(now time.Time, id string, grace time.Duration, out []Action) (ConnID, []Action) {
 	r.begin(now, out)
 	cl := r.client(id)
+	cl.grace, cl.until = grace, time.Time{}
 	var old *conn
 	for _, c := range cl.conns {
 		if c.page == "" {
@@ -77,7 +88,9 @@ func (r *Router) Connect(now time.Time, id string, out []Action) (ConnID, []Acti
 // to one of its pages. "" is the HTTP owner.
 func (r *Router) ConnectPage(now time.Time, id, page string, out []Action) (ConnID, []Action) {
 	r.begin(now, out)
-	c := r.connect(r.client(id), page)
+	cl := r.client(id)
+	cl.until = time.Time{}
+	c := r.connect(cl, page)
 	return c.id, r.out
 }
 
@@ -123,13 +136,14 @@ func (r *Router) LiveClients() int {
 func (r *Router) openRoot(c *conn) {
 	q := r.ask(nil, cdptarget.CommandAttachToBrowserTarget, nil, (*Router).rootAttached)
 	q.opens = c
+	r.awaited(q)
 }
 
 func (r *Router) rootAttached(q *request, m *Message, env *Envelope) {
 	c := q.opens
 	s := r.sessions[resultIDs(m, env).SessionID]
 	switch {
-	case r.losing:
+	case !r.up: // the next browser is asked again
 	case s == nil: // Chrome is shutting down
 		r.end(c, ReasonBrowserLost)
 	case c.state == connEnded: // it left meanwhile
@@ -152,12 +166,13 @@ func (r *Router) rootAttached(q *request, m *Message, env *Envelope) {
 		}
 		q := r.attach(s, t.id, (*Router).pageAttached)
 		q.opens = c
+		r.awaited(q)
 	}
 }
 
 func (r *Router) pageAttached(q *request, m *Message, env *Envelope) {
 	c := q.opens
-	if c.state == connEnded || r.losing {
+	if c.state == connEnded || !r.up {
 		return
 	}
 	s := r.sessions[resultIDs(m, env).SessionID]
@@ -173,6 +188,7 @@ func (r *Router) opened(c *conn, base *session) {
 	c.base, c.state = base, connOpen
 	base.carrier = base
 	r.out = append(r.out, Action{Kind: Opened, Conn: c.id})
+	r.resume(c)
 	hs := c.held
 	c.held = nil
 	for i := range hs {
@@ -183,8 +199,8 @@ func (r *Router) opened(c *conn, base *session) {
 }
 
 // Disconnect says that the socket is gone, in whatever way. The connection's
-// sessions end in Chrome at once; with its last connection the client loses
-// its tabs and contexts. Ids that are gone already are ignored.
+// sessions end in Chrome at once; the client's tabs and contexts stay for its
+// grace after the last connection. Ids that are gone already are ignored.
 func (r *Router) Disconnect(now time.Time, id ConnID, out []Action) []Action {
 	r.begin(now, out)
 	if c := r.conns[id]; c != nil {
@@ -203,6 +219,7 @@ func (r *Router) end(c *conn, reason Reason) {
 	if reason != 0 {
 		r.refuseHeld(c, textClosed)
 	}
+	left := r.leftBy(c)
 	c.state, c.held, c.discovering = connEnded, nil, nil
 	delete(r.conns, c.id)
 	cl := c.client
@@ -210,15 +227,12 @@ func (r *Router) end(c *conn, reason Reason) {
 	if reason != 0 {
 		r.out = append(r.out, Action{Kind: Close, Conn: c.id, Reason: reason})
 	}
-	if r.losing {
-		return
-	}
 	for _, q := range r.requests {
 		if q.conn == c {
 			q.conn = nil
 		}
 	}
-	if c.root != nil {
+	if c.root != nil && r.up {
 		r.removeSession(c.root)
 		r.detach(nil, c.root.id, nil)
 	}
@@ -227,6 +241,9 @@ func (r *Router) end(c *conn, reason Reason) {
 		if !t.attachedTo(cl) {
 			r.dismiss(t)
 		}
+	}
+	for _, t := range left {
+		r.linger(t)
 	}
 	r.updateHub()
 	r.vacate(cl)
@@ -240,17 +257,31 @@ func (r *Router) refuseHeld(c *conn, why string) {
 	c.held = nil
 }
 
-// vacate forgets a client that has no connection. One that had a root leaves:
-// all that is its own is closed. One that only HTTP and page sockets know
-// stays as long as it has a tab.
+// vacate ends or forgets a client that has no connection. One that had a root
+// leaves after its grace. One that only HTTP and page sockets know stays as
+// long as it has a tab.
 func (r *Router) vacate(cl *client) {
-	if cl.gone || cl.id == "" || len(cl.conns) > 0 {
+	if cl.gone || cl.id == "" || len(cl.conns) > 0 || !cl.until.IsZero() {
 		return
 	}
-	if !cl.rooted && (len(r.owned(cl)) > 0 || slices.ContainsFunc(r.creating, func(q *request) bool { return q.client == cl })) {
-		return
+	has := len(r.owned(cl)) > 0 || slices.ContainsFunc(r.creating, func(q *request) bool { return q.client == cl })
+	switch {
+	case !has && (!cl.rooted || len(cl.contexts) == 0), cl.rooted && cl.grace == 0:
+		r.leave(cl)
+	case cl.rooted:
+		r.stay(cl, cl.grace)
 	}
-	r.leave(cl)
+}
+
+// stay keeps what a client has, who may come back, for d.
+func (r *Router) stay(cl *client, d time.Duration) {
+	until := r.now.Add(d)
+	cl.until = until
+	r.after(d, func() {
+		if cl.until.Equal(until) && !cl.gone {
+			r.leave(cl)
+		}
+	})
 }
 
 // leave forgets a client and closes all that is its own.

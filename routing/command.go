@@ -12,7 +12,7 @@ func (r *Router) FromClient(now time.Time, id ConnID, m *Message, env *Envelope,
 	switch c := r.conns[id]; {
 	case c == nil: // ended meanwhile
 	case c.state == connOpening:
-		c.held = append(c.held, held{m, *env})
+		r.holdOrRefuse(c, m, env)
 	default:
 		r.command(c, c.base, m, env)
 	}

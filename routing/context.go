@@ -25,13 +25,13 @@ func (r *Router) createBrowserContext(c *conn, s *session, m *Message, env *Enve
 		via = nil
 	}
 	q := r.open(via, c, s, env.ID)
-	q.answer, q.client = (*Router).contextMade, c.client
+	q.answer, q.client, q.makes = (*Router).contextMade, c.client, true
 	r.send(q, m, env)
 }
 
 func (r *Router) contextMade(q *request, m *Message, env *Envelope) {
 	if id := resultIDs(m, env).BrowserContextID; id != "" {
-		if q.client.gone {
+		if q.client.gone || q.late {
 			r.ask(nil, cdptarget.CommandDisposeBrowserContext, cdptarget.DisposeBrowserContextParams{BrowserContextID: contextID(id)}, ignore)
 		} else {
 			q.client.contexts = append(q.client.contexts, id)

@@ -3,6 +3,10 @@ package routing
 // createTarget goes through the proxy's own root, where the reply comes even
 // when the client leaves: the tab must not be left without an owner.
 func (r *Router) createTarget(c *conn, s *session, m *Message, env *Envelope) {
+	if r.full(c.client) {
+		r.reply(s, env.ID, errorBody(codeServer, r.fullText()))
+		return
+	}
 	params := object(m, env)
 	newWindow, given, ok := boolParam(params, "newWindow")
 	background, _, _ := boolParam(params, "background")
@@ -12,7 +16,7 @@ func (r *Router) createTarget(c *conn, s *session, m *Message, env *Envelope) {
 		via = s // a hidden target lives and dies with the session that made it
 	}
 	q := r.open(via, c, s, env.ID)
-	q.answer, q.client = (*Router).targetMade, c.client
+	q.answer, q.client, q.maker = (*Router).targetMade, c.client, c.id
 	shared := env.ContextID == nil || string(env.ContextID) == r.defaultContext
 	r.hideForeign(q, m, env)
 	if params != nil && ok && !hidden && shared {
@@ -43,7 +47,7 @@ func (r *Router) targetMade(q *request, m *Message, env *Envelope) {
 		r.vacate(q.client)
 		return
 	}
-	t.window = q.window
+	t.window, t.maker = q.window, q.maker
 	b := &batch{open: 1}
 	r.use(t)
 	r.own(t, q.client)
@@ -57,6 +61,12 @@ func (r *Router) targetMade(q *request, m *Message, env *Envelope) {
 		}
 	}
 	r.notMadeBy(q)
+	if q.conn != nil {
+		r.closeBlanks(t)
+	}
+	if q.late {
+		r.closeTarget(t)
+	}
 	if q.conn == nil || b.open == 1 {
 		r.made(q, m, env)
 		return
@@ -73,4 +83,14 @@ func (r *Router) made(q *request, m *Message, env *Envelope) {
 		return
 	}
 	r.out = append(r.out, Action{Kind: Answer, Token: q.token, Result: Result{TargetID: resultIDs(m, env).TargetID, Err: errorOf(m, env)}})
+}
+
+// closeBlanks closes what an earlier connection of the client made and never
+// used: browser-harness makes itself a new about:blank at each start.
+func (r *Router) closeBlanks(made *target) {
+	for _, t := range r.tabs(made.owner) {
+		if t.maker != 0 && t.maker != made.maker && r.conns[t.maker] == nil && !t.visited && !t.attachedTo(t.owner) {
+			r.closeTarget(t)
+		}
+	}
 }

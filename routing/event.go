@@ -67,7 +67,14 @@ func (r *Router) sessionEvent(s *session, m *Message, env *Envelope) {
 		r.eyeEvent(s, m, env)
 		return
 	case string(env.Method) == eventInspectorCrashed:
+		if s.target != nil {
+			s.target.crashed = true
+		}
 		r.failOpen(s)
+	case string(env.Method) == eventInspectorReloaded:
+		if s.target != nil {
+			s.target.crashed = false
+		}
 	}
 	r.deliver(s, m, env)
 }
@@ -215,7 +222,14 @@ func eventIDs(params []byte) (v ids) {
 
 // contextsKnown learns which context everybody shares.
 func (r *Router) contextsKnown(_ *request, m *Message, env *Envelope) {
-	r.defaultContext = readContexts(m, env).DefaultBrowserContextID
+	if failed(env) {
+		return
+	}
+	known := readContexts(m, env)
+	r.defaultContext = known.DefaultBrowserContextID
+	for _, cl := range r.clients {
+		cl.contexts = slices.DeleteFunc(cl.contexts, func(id string) bool { return !slices.Contains(known.BrowserContextIDs, id) })
+	}
 }
 
 func (r *Router) versionKnown(_ *request, m *Message, env *Envelope) {

@@ -76,6 +76,10 @@ func (r *Router) eyeEvent(s *session, m *Message, env *Envelope) {
 		}
 	case eventDialogClosed:
 		t.dialog = nil
+	default:
+		if t.info.Type == typePage {
+			t.navigated(string(env.Method), params)
+		}
 	}
 }
 

@@ -22,7 +22,12 @@ var update = flag.Bool("update", false, "write what the Router does now into the
 //	connect c1 alice      … connects only
 //	page c1 alice T1      … opens a page socket on T1
 //	gone c1               its socket is gone
-//	ready | lost WHY      the upstream connection came up, ended
+//	ready | lost WHY      the upstream connection came up, ended for good
+//	settle                it has answered the proxy's set-up, after ready
+//	gap WHY               … ended, and another is sought
+//	silent WHY            … says nothing, and what is open is given up
+//	vain WHY              an attempt to get it back was in vain
+//	detach WHY            the proxy ends and another one follows
 //	new TOKEN CLIENT URL  PUT /json/new; CLIENT - is the HTTP owner
 //	c1> TEXT   b> TEXT    a message of a client, of the browser
 //	b< METHOD "result":…  the browser answers the oldest open METHOD
@@ -89,11 +94,12 @@ type player struct {
 	names map[ConnID]string
 	conns map[string]ConnID
 	now   time.Time
+	grace time.Duration
 	open  []Envelope // what the browser has not answered, as it came
 }
 
 func newPlayer(t *testing.T) *player {
-	return &player{t: t, r: New(Config{}), names: map[ConnID]string{}, conns: map[string]ConnID{}}
+	return &player{t: t, r: New(Config{SocketGrace: 30 * time.Second}), names: map[ConnID]string{}, conns: map[string]ConnID{}}
 }
 
 func (p *player) step(line string) []string {
@@ -117,17 +123,22 @@ func (p *player) step(line string) []string {
 	switch f[0] {
 	case "start":
 		out := p.note(p.r.BrowserReady(now, nil))
-		p.answer("Target.setDiscoverTargets", `"result":{}`)
-		p.answer("Target.getBrowserContexts", `"result":{"browserContextIds":[],"defaultBrowserContextId":"DEFAULT"}`)
-		p.answer("Browser.getVersion", `"result":{"product":"Chrome/1"}`)
-		p.root("hub", "HUB")
-		p.answer("Target.setAutoAttach", `"result":{}`)
-		p.answer("Target.setAutoAttach", `"result":{}`)
-		return p.render(out[4:])
-	case "ready":
+		return p.render(append(out[4:], p.settle()...))
+	case "ready": // what it discovers follows, then settle
 		return p.show(p.r.BrowserReady(now, nil))
+	case "settle":
+		return p.render(p.settle())
 	case "lost":
 		return p.show(p.r.BrowserLost(now, ReasonBrowserLost, strings.Join(f[1:], " "), nil))
+	case "gap":
+		p.open = nil
+		return p.show(p.r.BrowserGone(now, strings.Join(f[1:], " "), nil))
+	case "silent":
+		return p.show(p.r.Silent(now, strings.Join(f[1:], " "), nil))
+	case "vain":
+		return p.show(p.r.StillGone(now, strings.Join(f[1:], " "), nil))
+	case "detach":
+		return p.show(p.r.DetachAll(now, strings.Join(f[1:], " "), nil))
 	case "connect":
 		return p.show(p.connect(f[1], f[2]))
 	case "page":
@@ -158,7 +169,7 @@ func (p *player) step(line string) []string {
 }
 
 func (p *player) connect(name, client string) []Action {
-	id, out := p.r.Connect(p.now, client, nil)
+	id, out := p.r.Connect(p.now, client, p.grace, nil)
 	p.conns[name], p.names[id] = id, name
 	return out
 }
@@ -170,6 +181,17 @@ func (p *player) browser(text string) []Action {
 		p.t.Fatalf("the browser says %s", text)
 	}
 	return p.r.FromBrowser(p.now, m, &env, nil)
+}
+
+// settle answers the proxy's set-up.
+func (p *player) settle() []Action {
+	out := p.note(p.answer("Target.setDiscoverTargets", `"result":{}`))
+	p.answer("Target.getBrowserContexts", `"result":{"browserContextIds":["CTX1"],"defaultBrowserContextId":"DEFAULT"}`)
+	p.answer("Browser.getVersion", `"result":{"product":"Chrome/1"}`)
+	p.root("hub", "HUB")
+	p.answer("Target.setAutoAttach", `"result":{}`)
+	p.answer("Target.setAutoAttach", `"result":{}`)
+	return out
 }
 
 // root lets the browser attach to a browser target of its own.

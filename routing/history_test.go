@@ -36,6 +36,9 @@ func play(t *testing.T, seed uint64) {
 		}
 	}()
 	if h.coin() {
+		h.grace = time.Duration(h.rand.IntN(10)) * time.Second
+	}
+	if h.coin() {
 		h.ready()
 	}
 	for range 20 + h.rand.IntN(200) {
@@ -52,6 +55,7 @@ type history struct {
 	r      *Router
 	rand   *rand.Rand
 	now    time.Time
+	grace  time.Duration
 	chrome *model
 	up     bool
 	conns  map[ConnID]*twin
@@ -69,6 +73,8 @@ type twin struct {
 }
 
 const never = "(never)"
+
+const textGap = "browser connection lost"
 
 var clientIDs = []string{"alice", "bob", "carol"}
 
@@ -88,7 +94,7 @@ func (h *history) step() {
 	switch k := h.rand.IntN(20); {
 	case k == 0 || len(live) == 0:
 		cl := clientIDs[h.rand.IntN(len(clientIDs))]
-		id, out := h.r.Connect(h.now, cl, nil)
+		id, out := h.r.Connect(h.now, cl, h.grace, nil)
 		h.conns[id] = &twin{client: cl, open: map[int]string{}, got: map[string]bool{}, nextID: 1}
 		h.order = append(h.order, id)
 		h.act(out)
@@ -106,11 +112,17 @@ func (h *history) step() {
 		h.chrome.closesItself(h.rand.IntN(100))
 	case k == 6:
 		h.chrome.crash(h.rand.IntN(100))
+	case k == 9 && h.up && h.rand.IntN(4) == 0: // the upstream connection ends
+		h.chrome.cut(h.coin())
+		h.up = false
+		h.act(h.r.BrowserGone(h.now, textGap, nil))
 	case k == 7:
 		h.chrome.forgetful = h.coin()
+	case k == 8 && h.rand.IntN(4) == 0: // it says nothing, for a while
+		h.act(h.r.Silent(h.now, textGap, nil))
 	case k == 8:
 		h.tick(time.Duration(h.rand.IntN(6000)) * time.Millisecond)
-	case k < 13:
+	case k < 14:
 		h.deliver(1 + h.rand.IntN(8))
 	default:
 		h.command(live[h.rand.IntN(len(live))])
@@ -247,7 +259,7 @@ func (h *history) toClient(id ConnID, text string) {
 			h.t.Fatalf("%s gets a reply that it does not wait for: %s", c.client, text)
 		}
 		delete(c.open, *m.ID)
-		lost := m.Error != nil && (m.Error.Message == textClosed || m.Error.Message == textCrashed || m.Error.Message == textNoSession)
+		lost := m.Error != nil && (m.Error.Message == textClosed || m.Error.Message == textCrashed || m.Error.Message == textNoSession || m.Error.Message == textGap || strings.HasPrefix(m.Error.Message, "No answer from the browser"))
 		if !strings.Contains(text, want) && !lost {
 			h.t.Fatalf("%s waits for %q and gets %s", c.client, want, text)
 		}

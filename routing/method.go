@@ -10,11 +10,16 @@ const (
 	eventDetached          = "Target.detachedFromTarget"
 	eventReceivedMessage   = "Target.receivedMessageFromTarget"
 	eventInspectorCrashed  = "Inspector.targetCrashed"
+	eventInspectorReloaded = "Inspector.targetReloadedAfterCrash"
 
 	eventRequestedNavigation = "Page.frameRequestedNavigation"
+	eventStartedNavigating   = "Page.frameStartedNavigating"
+	eventFrameNavigated      = "Page.frameNavigated"
+	eventFrameStopped        = "Page.frameStoppedLoading"
 	eventDialogOpening       = "Page.javascriptDialogOpening"
 	eventDialogClosed        = "Page.javascriptDialogClosed"
 
+	commandNavigate           = "Page.navigate"
 	commandSendMessage        = "Target.sendMessageToTarget"
 	commandFetchEnable        = "Fetch.enable"
 	commandFetchDisable       = "Fetch.disable"

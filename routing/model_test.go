@@ -188,6 +188,15 @@ func (c *model) close(t *modelTarget) {
 	}
 }
 
+// cut ends the proxy's connection; Chrome may end with it.
+func (c *model) cut(dies bool) {
+	c.said, c.hub = nil, ""
+	clear(c.sessions)
+	if dies {
+		clear(c.targets)
+	}
+}
+
 // drop ends a session and, in silence, those below it.
 func (c *model) drop(id string) {
 	delete(c.sessions, id)

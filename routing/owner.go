@@ -94,6 +94,8 @@ func (r *Router) own(t *target, cl *client) {
 		r.closeTarget(t)
 	}
 	r.watch(t)
+	r.linger(t)
+	r.keepCap(t)
 	r.findWorkers(t)
 	r.bequeath(t)
 	if t.fresh {

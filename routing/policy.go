@@ -106,6 +106,9 @@ func init() { // not at the declaration: the handlers lead back to the table
 		memory.CommandSetPressureNotificationsSuppressed: {refuse, "browser-wide", notAllowed},
 		memory.CommandSimulatePressureNotification:       {refuse, "browser-wide", notAllowed},
 
+		// Pages.
+		commandNavigate: {allow, "what it says of a failure is noted for the operator", (*Router).navigate},
+
 		// What all share: the login, the certificate checks, the trace.
 		storage.CommandGetCookies:                   {allow, "the login is for all", nil},
 		storage.CommandSetCookies:                   {allow, "the login is for all", nil},
@@ -142,6 +145,7 @@ func init() { // not at the declaration: the handlers lead back to the table
 // apply does what the policy says of a command.
 func (r *Router) apply(c *conn, s *session, m *Message, env *Envelope) {
 	rule, ok := policy[string(env.Method)]
+	r.limit = limitOf(s, env.Method)
 	domain, _, _ := bytes.Cut(env.Method, []byte("."))
 	switch {
 	case !ok && domains[string(domain)] != "":
@@ -187,6 +191,7 @@ func displayFeatures(r *Router, c *conn, s *session, m *Message, env *Envelope) 
 // connections go.
 func (r *Router) browserClose(c *conn, s *session, _ *Message, env *Envelope) {
 	r.reply(s, env.ID, `"result":{}`)
+	c.client.grace = 0 // as with Chrome's end, nothing stays
 	r.end(c, ReasonBrowserClose)
 	for _, o := range slices.Clone(c.client.conns) {
 		r.end(o, ReasonBrowserClose)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mailru/easyjson"
 )
@@ -32,6 +33,7 @@ type request struct {
 	answer answer // nil: pass it on
 
 	// what some answers need
+	maker    ConnID   // createTarget: whose connection asked
 	client   *client  // createTarget: whose the tab will be
 	window   *window  // createTarget: where the tab will be
 	opens    *conn    // an attach: of this connection's root or page
@@ -47,7 +49,13 @@ type request struct {
 	hidden   string   // what stands in the command for a foreign id …
 	foreign  string   // … which the client wrote so
 
-	prev, next *request // on via's list
+	makes bool // createBrowserContext
+	late  bool // nobody waits any more: what it makes is closed
+
+	prev, next     *request // on via's list
+	earlier, later *request // in the queue of its limit
+	limit          limit
+	due            time.Time // zero: never
 }
 
 // batch is a reply owed to a client until several requests of ours are done.
@@ -86,6 +94,9 @@ func (r *Router) open(via *session, c *conn, s *session, clientID int32) *reques
 	q.id, q.seq = r.lastID, r.lastUse
 	q.via, q.conn, q.session, q.clientID = via, c, s, clientID
 	r.requests[q.id] = q
+	if c != nil {
+		r.deadlines.put(q, r.limit, r.now)
+	}
 	if via != nil {
 		if q.prev = via.last; q.prev != nil {
 			q.prev.next = q
@@ -99,6 +110,9 @@ func (r *Router) open(via *session, c *conn, s *session, clientID int32) *reques
 
 // ask sends a command of the proxy's own.
 func (r *Router) ask(via *session, method string, params any, a answer) *request {
+	if !r.up {
+		return &request{} // there is nobody to ask: nothing comes of it
+	}
 	q := r.open(via, nil, nil, 0)
 	q.answer = a
 	buf := make([]byte, Headroom, Headroom+256)
@@ -135,6 +149,7 @@ func ignore(*Router, *request, *Message, *Envelope) {}
 // finish takes a request out of the tables and does what its answer says.
 func (r *Router) finish(q *request, m *Message, env *Envelope) {
 	delete(r.requests, q.id)
+	r.deadlines.drop(q)
 	if s := q.via; s != nil {
 		if q.prev != nil {
 			q.prev.next = q.next

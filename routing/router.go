@@ -19,15 +19,19 @@ import (
 // Router is the Router's.
 type Router struct {
 	// static after New
-	windows  WindowPolicy
-	clearing bool
+	windows     WindowPolicy
+	clearing    bool
+	tabCap      int
+	rejectTabs  bool
+	socketGrace time.Duration
 
 	// the browser
-	up             bool    // between BrowserReady and BrowserLost
-	settling       bool    // its targets of before are still being announced
-	losing         bool    // BrowserLost is at work
-	version        Version // as Browser.getVersion answered
-	defaultContext string  // id of the context that everybody shares
+	up             bool            // between BrowserReady and BrowserLost
+	settling       bool            // its targets of before are still being announced
+	why            string          // there is no browser
+	remembered     map[string]kept // tabs of before the gap, by target id
+	version        Version         // as Browser.getVersion answered
+	defaultContext string          // id of the context that everybody shares
 
 	// the tables
 	conns    map[ConnID]*conn
@@ -37,9 +41,10 @@ type Router struct {
 	requests map[int32]*request  // by upstream id
 	creating []*request          // the createTargets among them, as sent
 
-	hub    hub
-	dues   []due   // what waits for a time, soonest first
-	clicks []click // not yet seen to open a tab, oldest first
+	hub       hub
+	deadlines deadlines
+	dues      []due   // what waits for a time, soonest first
+	clicks    []click // not yet seen to open a tab, oldest first
 
 	front *window // the normal window that was created last in the foreground
 
@@ -50,8 +55,9 @@ type Router struct {
 	spare    *request // request structs to use again
 
 	// of the entry point at work
-	now time.Time
-	out []Action
+	now   time.Time
+	limit limit // of the command at work
+	out   []Action
 }
 
 // begin opens an entry point.
@@ -59,24 +65,29 @@ func (r *Router) begin(now time.Time, out []Action) { r.now, r.out = now, out }
 
 // Config is what a Router is told once.
 type Config struct {
-	Windows       WindowPolicy
-	AllowClearing bool // let a client wipe cookies that all share
+	Windows        WindowPolicy
+	AllowClearing  bool          // let a client wipe cookies that all share
+	RequestTimeout time.Duration // a request that Chrome does not answer fails after this; 0: never
+	TabCap         int           // tabs a client may have; 0: any number
+	RejectTabs     bool          // refuse a tab too many, instead of closing the one used least recently
+	SocketGrace    time.Duration // tabs that HTTP made stay so long after their last page socket, or without any
 }
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, lastID: firstID - 1}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace}
+	r.deadlines.times = times
+	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()
 	return r
 }
 
-// forget empties what belongs to one browser.
+// forget empties what belongs to one upstream connection.
 func (r *Router) forget() {
-	r.clients = map[string]*client{"": {}}
 	r.sessions = map[string]*session{}
 	r.targets = map[string]*target{}
 	r.requests = map[int32]*request{}
-	r.hub, r.dues, r.clicks = hub{}, nil, nil
+	r.hub, r.clicks = hub{}, nil
 	r.creating, r.front, r.lastTab = nil, nil, nil
 	r.version, r.defaultContext = Version{}, ""
 }
@@ -93,35 +104,29 @@ func (r *Router) BrowserReady(now time.Time, out []Action) []Action {
 	r.ask(nil, cdptarget.CommandGetBrowserContexts, nil, (*Router).contextsKnown)
 	r.ask(nil, browser.CommandGetVersion, nil, (*Router).versionKnown)
 	r.ask(nil, cdptarget.CommandAttachToBrowserTarget, nil, (*Router).hubAttached)
-	for _, c := range slices.SortedFunc(maps.Values(r.conns), func(a, b *conn) int { return cmp.Compare(a.id, b.id) }) {
+	for _, c := range r.connsInOrder() {
 		r.openRoot(c)
 	}
 	return r.out
 }
 
-func (r *Router) settled(*request, *Message, *Envelope) { r.settling = false }
+func (r *Router) settled(*request, *Message, *Envelope) {
+	r.settling = false
+	if r.up {
+		r.recognise()
+	}
+}
 
-// BrowserLost says that the upstream connection ended (ReasonBrowserLost) or
-// that there is none to be had (ReasonStartFailed), and why. Whatever is open
-// is answered with an error, every connection is closed, the tables are empty.
+// BrowserLost says that there is no browser to be had (ReasonStartFailed) or
+// none any more (ReasonBrowserLost), and why. Whatever is open is answered with
+// an error and every connection is closed.
 func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Action) []Action {
 	r.begin(now, out)
-	r.losing = true
-	for _, q := range r.inOrder() {
-		r.fail(q, codeServer, why)
-	}
-	for _, t := range r.targets { // replies that wait for the hub
-		if t.hubBatch != nil {
-			t.hubBatch.body = errorBody(codeServer, why)
-			r.hubIsDone(t)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
-		c := r.conns[id]
+	r.lose(why)
+	for _, c := range r.connsInOrder() {
 		r.refuseHeld(c, why)
 		r.end(c, reason)
 	}
-	r.up, r.losing = false, false
 	r.forget()
 	return r.out
 }
@@ -131,21 +136,35 @@ func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Act
 // is closed in Chrome. [Router.Idle] says when that is done.
 func (r *Router) CloseAll(now time.Time, why string, out []Action) []Action {
 	r.begin(now, out)
+	r.closeConns(why)
+	for _, id := range slices.Sorted(maps.Keys(r.clients)) {
+		r.leave(r.clients[id])
+	}
+	return r.out
+}
+
+// DetachAll is the end of a proxy that another one follows, on the same
+// browser: what clients wait for is answered with an error and their
+// connections are closed, but their tabs stay. [Router.Settled] says when the
+// browser has taken that in.
+func (r *Router) DetachAll(now time.Time, why string, out []Action) []Action {
+	r.begin(now, out)
+	r.closeConns(why)
+	return r.out
+}
+
+// closeConns answers what clients wait for and closes their connections.
+func (r *Router) closeConns(why string) {
 	for _, q := range r.inOrder() {
 		if q.conn != nil {
 			r.reply(q.session, q.clientID, errorBody(codeServer, why))
 			q.conn = nil // a tab that is being made still has to be closed
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.conns)) {
-		c := r.conns[id]
+	for _, c := range r.connsInOrder() {
 		r.refuseHeld(c, why)
 		r.end(c, ReasonShutdown)
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.clients)) {
-		r.leave(r.clients[id])
-	}
-	return r.out
 }
 
 // Idle reports whether nothing is owned and nothing is open.
@@ -157,6 +176,9 @@ func (r *Router) Idle() bool {
 	}
 	return len(r.requests) == 0
 }
+
+// Settled reports whether the browser owes no answer.
+func (r *Router) Settled() bool { return len(r.requests) == 0 }
 
 // inOrder lists the open requests as they were sent.
 func (r *Router) inOrder() []*request {

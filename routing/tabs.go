@@ -63,6 +63,10 @@ func (r *Router) NewTab(now time.Time, client, url string, forTab bool, token ui
 		return r.out
 	}
 	cl := r.client(client)
+	if r.full(cl) {
+		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: Result{Err: r.fullText()}})
+		return r.out
+	}
 	w, newWindow := r.place(cl, false, false)
 	q := r.ask(nil, cdptarget.CommandCreateTarget, cdptarget.CreateTargetParams{URL: url, NewWindow: &newWindow, ForTab: &forTab}, (*Router).targetMade)
 	q.client, q.window, q.token = cl, w, token

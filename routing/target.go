@@ -24,10 +24,17 @@ type target struct {
 	page    *target    // of a tab target: its page
 	window  *window    // the window that our createTarget put it in
 	closing bool       // closeTarget was sent: it no longer counts
+	crashed bool       // its renderer is gone
+	maker   ConnID     // the connection whose createTarget made it
+	visited bool       // it has shown anything but about:blank
 	viewers []*client  // of a service or shared worker: who sees it
 	watched bool       // of a tab: the eye is on it
 	dialog  *session   // the eye's session that can close the open dialog
 	left    time.Time  // when a connection of its owner ended
+	lingers int        // counts the times that linger was asked
+
+	navigation navigation // of the page it shows
+	navError   string     // what the client's last Page.navigate said went wrong
 
 	fresh    bool     // the hub's session is to come, or to be decided on
 	held     *session // the hub's session, paused, until the owner is known
@@ -60,7 +67,7 @@ func (r *Router) created(raw []byte) {
 		return
 	}
 	r.lastUse++
-	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, used: r.lastUse}
+	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, visited: isPlace(info.URL), used: r.lastUse}
 	r.targets[t.id] = t
 	if s := r.sessionOnBrowser(t); s != nil { // a root is attached before it is announced
 		s.target = t
@@ -92,6 +99,9 @@ func (r *Router) created(raw []byte) {
 	r.findOwner(t)
 }
 
+// isPlace reports whether an address is one that somebody went to.
+func isPlace(url string) bool { return url != "" && url != "about:blank" }
+
 // sessionOnBrowser finds the root session whose browser target this is.
 func (r *Router) sessionOnBrowser(t *target) *session {
 	if t.info.Type != typeBrowser {
@@ -119,6 +129,7 @@ func (r *Router) changed(raw []byte) {
 	}
 	activated := t.info.Subtype != "" && info.Subtype == ""
 	t.info, t.raw = info, bytes.Clone(raw)
+	t.visited = t.visited || isPlace(info.URL)
 	for _, s := range t.sessions {
 		if activated && s.eye && s.parent.target != nil {
 			r.shownIn(t, s.parent.target) // a prerendered page takes its tab over
@@ -168,6 +179,7 @@ func (r *Router) crashed(id string, m *Message, env *Envelope) {
 	if t == nil {
 		return
 	}
+	t.crashed = true
 	for _, s := range t.sessions {
 		r.failOpen(s)
 	}

@@ -1,7 +1,6 @@
 package routing
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -27,6 +26,7 @@ func (r *Router) setDiscoverTargets(c *conn, s *session, m *Message, env *Envelo
 	}
 	q := r.ask(nil, cdptarget.CommandGetTargets, cdptarget.GetTargetsParams{Filter: cdptarget.Filter{{}}}, (*Router).discover)
 	q.conn, q.session, q.clientID, q.discover = c, s, env.ID, f
+	r.awaited(q)
 }
 
 func (r *Router) discover(q *request, m *Message, env *Envelope) {
@@ -96,6 +96,7 @@ func (r *Router) setAutoAttach(c *conn, s *session, m *Message, env *Envelope) {
 	// An empty list comes back behind the answers to all that was sent before.
 	q := r.ask(nil, cdptarget.CommandGetTargets, cdptarget.GetTargetsParams{Filter: cdptarget.Filter{{Exclude: true}}}, (*Router).autoAttachSet)
 	q.conn, q.session, q.clientID = c, s, env.ID
+	r.awaited(q)
 	if on {
 		q.autoAsk = &auto{wait: wait, filter: f}
 	}
@@ -126,7 +127,7 @@ func (r *Router) autoAttachSet(q *request, m *Message, env *Envelope) {
 			}
 		}
 	case was == nil: // asked again while on, it attaches nothing
-		for _, t := range slices.SortedFunc(maps.Values(r.targets), func(a, b *target) int { return cmp.Compare(a.used, b.used) }) {
+		for _, t := range r.byUse() {
 			if !t.fresh && slices.Contains(r.audience(t), q.conn.client) {
 				r.autoAttachOn(s, t, b)
 			}
@@ -169,6 +170,7 @@ func (r *Router) autoAttachOn(s *session, t *target, b *batch) {
 	if b != nil && q.batch == nil {
 		q.batch = b
 		b.open++
+		r.awaited(q)
 	}
 }
 

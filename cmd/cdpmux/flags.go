@@ -12,6 +12,7 @@ import (
 // aliases are variables of vibe-seller's that are taken when ours is not set.
 var aliases = map[string]string{
 	"start-timeout": "VIBE_BROWSER_START_TIMEOUT_S",
+	"tab-cap":       "VIBE_TAB_CAP",
 }
 
 // fromEnv sets each flag --a-b that is not on the command line from

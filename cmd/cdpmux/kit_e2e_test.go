@@ -21,8 +21,9 @@ import (
 // mux is one running `cdpmux serve` with a Chromium of its own behind it.
 type mux struct {
 	*process
-	home string // its --home
-	addr string // host:port it listens on
+	home   string // its --home
+	addr   string // host:port it listens on
+	killed bool
 }
 
 var readyLine = regexp.MustCompile(`^cdpmux t ready http://(\S+) connect ws://(\S+)/client-<task_id>\n$`)
@@ -56,9 +57,10 @@ func serveBinary(t *testing.T, binary, home string, args ...string) *mux {
 	return m
 }
 
-// serveFlags are the flags every proxy of these tests runs with.
+// serveFlags are the flags every proxy of these tests runs with. Tabs go with
+// their client; a later --grace says otherwise.
 func serveFlags(home string) []string {
-	flags := []string{"serve", "--store", "t", "--home", home, "--listen", "127.0.0.1:0", "--headless"}
+	flags := []string{"serve", "--store", "t", "--home", home, "--listen", "127.0.0.1:0", "--headless", "--grace", "0"}
 	if os.Getuid() == 0 {
 		flags = append(flags, "--no-sandbox")
 	}
@@ -102,6 +104,16 @@ func (m *mux) browserPID(t *testing.T) int {
 	return found[0]
 }
 
+// kill ends the proxy as kill -9 does, which leaves the browser as it is.
+func (m *mux) kill(t *testing.T) {
+	t.Helper()
+	m.killed = true
+	if err := m.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-m.exited
+}
+
 // stop interrupts the proxy and checks how it went: exit code 0, a log
 // without panics and races, no Chromium left.
 func (m *mux) stop(t *testing.T) {
@@ -112,7 +124,7 @@ func (m *mux) stop(t *testing.T) {
 	if !m.hasExited() {
 		_ = m.cmd.Process.Signal(os.Interrupt)
 	}
-	if code := m.wait(t, 30*time.Second); code != 0 {
+	if code := m.wait(t, 30*time.Second); code != 0 && !m.killed {
 		t.Errorf("exit code after SIGINT: want 0, got %d; stderr:\n%s", code, tail(m.stderr.String(), 40))
 	}
 	for _, word := range []string{"panic:", "fatal error:", "DATA RACE"} {

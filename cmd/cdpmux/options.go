@@ -21,11 +21,15 @@ import (
 type serveOptions struct {
 	store, id, home, listen string
 
-	browser, windows choice
-	endpoint         string
-	chrome           lifecycle.ChromeConfig
-	eager            bool
-	startTimeout     seconds
+	browser, windows, onExit choice
+	endpoint                 string
+	chrome                   lifecycle.ChromeConfig
+	eager                    bool
+	startTimeout             seconds
+
+	grace, requestTimeout seconds
+	tabCap                uint
+	tabCapPolicy          choice
 
 	maxClients               uint
 	allowClearing            bool
@@ -38,9 +42,15 @@ func newServeOptions() *serveOptions {
 	return &serveOptions{
 		browser:      oneOf("chrome", "attach"),
 		windows:      oneOf("client", "tab", "shared"),
+		onExit:       oneOf("close", "keep"),
 		startTimeout: seconds(180 * time.Second),
-		logLevel:     oneOf("info", "trace", "debug", "warn", "error"),
-		logFormat:    oneOf("console", "json"),
+
+		grace:          seconds(480 * time.Second),
+		requestTimeout: seconds(30 * time.Minute),
+		tabCapPolicy:   oneOf("lru", "reject"),
+
+		logLevel:  oneOf("info", "trace", "debug", "warn", "error"),
+		logFormat: oneOf("console", "json"),
 	}
 }
 
@@ -60,6 +70,11 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.chrome.ForgetSessionCookies, "forget-session-cookies", false, "let logins without an expiry end with the browser")
 	f.UintVar(&o.maxClients, "max-clients", 16, "at most `N` clients at once; 0 is no limit")
 	f.Var(&o.windows, "windows", "what gets a window of its own: each client, each tab, or none")
+	f.Var(&o.grace, "grace", "how long the tabs of a client that left wait for it; 0 closes them at once")
+	f.UintVar(&o.tabCap, "tab-cap", 12, "tabs a client may have; 0 is no limit")
+	f.Var(&o.tabCapPolicy, "tab-cap-policy", "at one tab too many: close the one used least recently, or refuse it")
+	f.Var(&o.requestTimeout, "request-timeout", "how long a command may stay unanswered by the browser; 0 is no limit")
+	f.Var(&o.onExit, "on-exit", "what becomes of the clients' tabs when the proxy stops; keep needs --browser attach")
 	f.Var(&o.startTimeout, "start-timeout", "how long a browser may take to start, as 90s or 90; 0 is no limit")
 	f.BoolVar(&o.allowClearing, "allow-clearing", false, "let clients wipe cookies that all share")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
@@ -78,6 +93,8 @@ func (o *serveOptions) check() error {
 		return errors.New("--browser attach needs --endpoint")
 	case o.browser.value != "attach" && o.endpoint != "":
 		return errors.New("--endpoint needs --browser attach")
+	case o.onExit.value == "keep" && o.browser.value != "attach":
+		return errors.New("--on-exit keep needs --browser attach: in this version a Chrome of our own ends with the proxy, and its tabs with it")
 	}
 	if err := lifecycle.CheckID(o.id); err != nil {
 		return err
@@ -143,8 +160,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && fi.Mode()&os.ModeCharDevice != 0
 }
 
-func (o *serveOptions) openHome() (*lifecycle.Home, error) {
-	dir := o.home
+// openHome opens the state directory, by default that of the user.
+func openHome(dir string) (*lifecycle.Home, error) {
 	if dir == "" {
 		var err error
 		if dir, err = lifecycle.DefaultHome(); err != nil {

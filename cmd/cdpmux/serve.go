@@ -79,7 +79,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
-	home, err := o.openHome()
+	home, err := openHome(o.home)
 	if err != nil {
 		return err
 	}
@@ -105,6 +105,14 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
+	admin, err := home.MakeAdminToken(slug)
+	if err != nil {
+		return err
+	}
+	tabs, err := home.TabsFile(slug)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(store, o.listen)
 	if err != nil {
 		return err
@@ -118,8 +126,16 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		MaxClients:   int(o.maxClients),
 		AllowHosts:   o.allowHosts,
 		AllowOrigins: o.allowOrigins,
-		Router:       routing.Config{Windows: windows, AllowClearing: o.allowClearing},
-		Logger:       log,
+		Router: routing.Config{
+			Windows: windows, AllowClearing: o.allowClearing, RequestTimeout: time.Duration(o.requestTimeout),
+			TabCap: int(o.tabCap), RejectTabs: o.tabCapPolicy.value == "reject",
+		},
+		Logger:     log,
+		Grace:      time.Duration(o.grace),
+		StateFile:  tabs,
+		KeepTabs:   o.onExit.value == "keep",
+		Attached:   o.browser.value == "attach",
+		AdminToken: admin,
 		Browser: func(ctx context.Context) (string, error) {
 			endpoint, err := backend.Start(ctx)
 			return endpoint.WS, err

@@ -1,0 +1,63 @@
+package routing
+
+import (
+	"fmt"
+	"slices"
+)
+
+// keepCap closes the tab that its client used least recently when newest is
+// one too many; when tabs are refused instead, it closes newest, a popup.
+func (r *Router) keepCap(newest *target) {
+	if r.tabCap == 0 || !newest.isTab() {
+		return
+	}
+	tabs := r.tabs(newest.owner)
+	for ; len(tabs) > r.tabCap; tabs = r.tabs(newest.owner) {
+		victim := newest
+		if !r.rejectTabs {
+			others := slices.DeleteFunc(tabs, func(t *target) bool { return t == newest })
+			if len(others) == 0 {
+				return
+			}
+			victim = others[0]
+			if i := slices.IndexFunc(others, func(t *target) bool { return !t.busy() }); i >= 0 {
+				victim = others[i]
+			}
+		}
+		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", ShortID(newest.owner.id), r.tabCap, victim.id, victim.info.URL))
+		r.closeTarget(victim)
+	}
+}
+
+// tabs are a client's tabs that are not closing, oldest use first.
+func (r *Router) tabs(cl *client) []*target {
+	return slices.DeleteFunc(r.owned(cl), func(t *target) bool { return t.closing || !t.isTab() })
+}
+
+// busy reports whether somebody waits for something in a tab.
+func (t *target) busy() bool {
+	return t.dialog != nil || slices.ContainsFunc(t.sessions, func(s *session) bool { return s.conn != nil && s.first != nil })
+}
+
+// full reports whether a client may make no more tabs.
+func (r *Router) full(cl *client) bool {
+	if r.tabCap == 0 || !r.rejectTabs {
+		return false
+	}
+	n := len(r.tabs(cl))
+	for _, q := range r.creating {
+		if q.client == cl {
+			n++
+		}
+	}
+	return n >= r.tabCap
+}
+
+func (r *Router) fullText() string {
+	return fmt.Sprintf("This client has %d tabs, which is the limit (--tab-cap): close one first", r.tabCap)
+}
+
+// note is a line for the log.
+func (r *Router) note(text string) {
+	r.out = append(r.out, Action{Kind: Note, Text: text})
+}
