@@ -32,6 +32,7 @@ type target struct {
 	dialog  *session   // the eye's session that can close the open dialog
 	lingers int        // counts the times that linger was asked
 
+	seen       bool       // the eye hears of its navigations
 	navigation navigation // of the page it shows
 	navError   string     // what the client's last Page.navigate said went wrong
 
