@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -218,7 +217,7 @@ func TestHeldWorkerIsTheClientsOwn(t *testing.T) {
 	if !worker.WaitingForDebugger {
 		t.Errorf("attached to the service worker: want it waiting, got %+v", worker)
 	}
-	if got := fmt.Sprintf("%s", c.Call(worker.SessionID, "Runtime.runIfWaitingForDebugger", nil)); got != "{}" {
+	if got := string(c.Call(worker.SessionID, "Runtime.runIfWaitingForDebugger", nil)); got != "{}" {
 		t.Errorf("run of the service worker: want {}, got %s", got)
 	}
 	if reply := registered.Reply(); reply.Err() != nil {
