@@ -38,8 +38,14 @@ func (r *Router) eyeOpened(s *session, info *targetInfo) {
 	if info.Type == typePage && s.target != nil && s.parent.target != nil {
 		r.shownIn(s.target, s.parent.target)
 	}
-	r.ask(s, cdppage.CommandEnable, nil, ignore)
+	r.ask(s, cdppage.CommandEnable, nil, (*Router).eyeEnabled)
 	follow(typeIframe)
+}
+
+func (r *Router) eyeEnabled(q *request, _ *Message, env *Envelope) {
+	if s := q.via; s != nil && s.target != nil && !failed(env) {
+		s.target.seen = true
+	}
 }
 
 // shownIn says which tab a page is in: the page that it shows, or one that is

@@ -1,6 +1,9 @@
 package routing
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // navigation is what the page of a tab is at, as the eye saw it.
 type navigation uint8
@@ -35,14 +38,34 @@ func (t *target) navigated(event string, params []byte) {
 	}
 }
 
-// navigate notes what Chrome says went wrong, which the eye is not told.
+// navigate notes what a client makes its page do: of the first navigation the
+// eye may be told too late, and of what went wrong never.
 func (r *Router) navigate(c *conn, s *session, m *Message, env *Envelope) {
+	t := s.target
+	if frame := stringParam(object(m, env), "frameId"); t == nil || t.info.Type != typePage || frame != "" && frame != t.id {
+		r.forward(c, s, m, env)
+		return
+	}
+	t.navigation, t.navError = navLoading, ""
 	r.forward(c, s, m, env).answer = (*Router).navigateAnswered
 }
 
+// navigateAnswered: Chrome answers when the new page is there, or will not be.
 func (r *Router) navigateAnswered(q *request, m *Message, env *Envelope) {
-	if t := q.session.target; t != nil && env.Result.Present() {
-		t.navError = stringParam(env.Result.Of(m.Text()), "errorText")
+	if t := q.session.target; t != nil {
+		result := env.Result.Of(m.Text())
+		text := stringParam(result, "errorText")
+		t.navError = cmp.Or(text, t.navError)
+		switch {
+		case t.navigation != navLoading:
+		case text != "" && text != errorAborted:
+			t.navigation = navFailed
+		case text != "", stringParam(result, "loaderId") == "", !t.seen:
+			t.navigation = navReady // nothing loads, or nobody will say when it is done
+		}
 	}
 	r.pass(q, m, env)
 }
+
+// errorAborted: a download, or an answer without content; the page stays.
+const errorAborted = "net::ERR_ABORTED"

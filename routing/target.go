@@ -33,6 +33,7 @@ type target struct {
 	left    time.Time  // when a connection of its owner ended
 	lingers int        // counts the times that linger was asked
 
+	seen       bool       // the eye hears of its navigations
 	navigation navigation // of the page it shows
 	navError   string     // what the client's last Page.navigate said went wrong
 
