@@ -58,9 +58,9 @@ func serveBinary(t *testing.T, binary, home string, args ...string) *mux {
 }
 
 // serveFlags are the flags every proxy of these tests runs with. Tabs go with
-// their client; a later --grace says otherwise.
+// their client, which may have any number; a later flag says otherwise.
 func serveFlags(home string) []string {
-	flags := []string{"serve", "--store", "t", "--home", home, "--listen", "127.0.0.1:0", "--headless", "--grace", "0"}
+	flags := []string{"serve", "--store", "t", "--home", home, "--listen", "127.0.0.1:0", "--headless", "--grace", "0", "--tab-cap", "0"}
 	if os.Getuid() == 0 {
 		flags = append(flags, "--no-sandbox")
 	}
