@@ -34,7 +34,7 @@ func TestChildrenOfAPage(t *testing.T) {
 			p.Call("Page.navigate", params{"url": site.URL + "/iframe"})
 			iframe := attach("iframe")
 			c.AwaitEvent(p.Session, "Page.loadEventFired")
-			p.Eval("window.worker = new Worker('/worker.js'), 0")
+			p.Eval("window.worker = new Worker('/worker.js'), worker.onmessage = () => {}, worker.postMessage('ping'), 0")
 			worker := attach("worker")
 
 			for _, each := range []struct{ kind, session, want string }{
