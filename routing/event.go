@@ -206,7 +206,7 @@ func (r *Router) ownAttached(raw []byte, id string) {
 	switch info.Type {
 	case typeBrowser:
 		s.root = true
-	case typeTab:
+	case typeTab, typeIframe:
 		r.eyeOpened(s, &info)
 	default:
 		s.paused = true

@@ -14,32 +14,33 @@ import (
 // was Ctrl-clicked, and sees dialogs, which only a session enabled before can
 // close.
 
-// watch puts the eye on a page's tab.
+// watch puts the eye on a page's tab, or on a cross-site iframe.
 func (r *Router) watch(t *target) {
-	if t.tab != nil && !t.tab.watched {
+	switch {
+	case t.info.Type == typeIframe:
+		r.attach(nil, t.id, ignore)
+	case t.tab != nil && !t.tab.watched:
 		t.tab.watched = true
 		r.attach(nil, t.tab.id, ignore)
 	}
 }
 
-// eyeOpened takes a session of the eye that Chrome announced.
+// eyeOpened takes a session of the eye that Chrome announced. It auto-attaches
+// on tabs only: a page on which two sessions auto-attach loses its renderer
+// now and then, when its worker evaluates something (measured on Chromium 156).
 func (r *Router) eyeOpened(s *session, info *targetInfo) {
 	s.eye = true
-	flat := true
-	follow := func(kind string) {
-		r.ask(s, cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{
-			AutoAttach: true, Flatten: &flat, Filter: cdptarget.Filter{{Type: kind}, {Exclude: true}},
-		}, ignore)
-	}
 	if info.Type == typeTab {
-		follow(typePage)
+		flat := true
+		r.ask(s, cdptarget.CommandSetAutoAttach, cdptarget.SetAutoAttachParams{
+			AutoAttach: true, Flatten: &flat, Filter: cdptarget.Filter{{Type: typePage}, {Exclude: true}},
+		}, ignore)
 		return
 	}
 	if info.Type == typePage && s.target != nil && s.parent.target != nil {
 		r.shownIn(s.target, s.parent.target)
 	}
 	r.ask(s, cdppage.CommandEnable, nil, (*Router).eyeEnabled)
-	follow(typeIframe)
 }
 
 func (r *Router) eyeEnabled(q *request, _ *Message, env *Envelope) {
