@@ -16,7 +16,7 @@
 //
 //	the connection: the proxy's own root; discovers every target
 //	├── the hub: auto-attach while any client wants it; hands its sessions over
-//	├── the eye, on each owned tab ── its pages ── their cross-site iframes
+//	├── the eye, on each owned tab ── its pages; on their cross-site iframes
 //	└── a root for each client connection
 //	    ├── what the client attaches to ── frames, workers …
 //	    └── roots nested in it
