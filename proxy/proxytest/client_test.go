@@ -14,6 +14,7 @@ import (
 func TestAwaitTakesEachMessageOnce(t *testing.T) {
 	b := Start(t)
 	c := Dial(t, b.URL())
+	b.AwaitConns(1)
 	b.Inject(`{"method":"A.a","params":{"n":"1"}}`)
 	c.Call("", "Browser.getVersion", nil) // the first one is here
 	go func() {
