@@ -83,6 +83,7 @@ func publicURL(text string) string {
 	if !ok {
 		return ""
 	}
+	scheme = strings.ToLower(scheme)
 	if scheme == "blob" || scheme == "filesystem" {
 		return scheme + ":" + publicURL(rest)
 	}

@@ -23,16 +23,23 @@ func (s *Store) clientDir(dir string) (*os.File, error) {
 			return nil, fmt.Errorf("%q has a .. in it", dir)
 		}
 	}
-	// The longest root decides: what a shorter one calls a symbolic link may
+	// The longest root decides: what is a symbolic link below a shorter one may
 	// be the way to a longer one.
 	var base, below string
-	for _, r := range s.roots {
-		real, err := filepath.EvalSymlinks(r)
+	for _, root := range s.roots {
+		real, err := filepath.EvalSymlinks(root)
 		if err != nil {
 			continue // gone since the start
 		}
-		for _, form := range []string{r, real} {
-			if rel, err := filepath.Rel(form, dir); err == nil && filepath.IsLocal(rel) && (base == "" || len(rel) < len(below)) {
+		for _, form := range []string{root, real} {
+			rel, err := filepath.Rel(form, dir)
+			if err != nil || !filepath.IsLocal(rel) {
+				continue
+			}
+			if rel == "." {
+				rel = ""
+			}
+			if base == "" || len(rel) < len(below) {
 				base, below = real, rel
 			}
 		}
@@ -43,7 +50,7 @@ func (s *Store) clientDir(dir string) (*os.File, error) {
 	return s.openBelow(base, below)
 }
 
-// openBelow opens the directory at a path below base. It follows no symbolic
+// openBelow opens the directory at a path below base, "" for base itself. It follows no symbolic
 // link on the way, makes what is missing, and accepts only a directory of ours.
 func (s *Store) openBelow(base, below string) (_ *os.File, err error) {
 	dir, err := os.OpenFile(base, os.O_RDONLY|unix.O_DIRECTORY, 0)
@@ -56,28 +63,32 @@ func (s *Store) openBelow(base, below string) (_ *os.File, err error) {
 		}
 	}()
 	at := base
-	if below != "." {
-		for i, part := range strings.Split(below, "/") {
-			next, err := openDir(dir, part)
-			if errors.Is(err, fs.ErrNotExist) && (i == 0 || ours(dir)) {
-				if err := unix.Mkdirat(int(dir.Fd()), part, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-					return nil, fmt.Errorf("%s cannot be made: %w", filepath.Join(at, part), err)
-				}
-				next, err = openDir(dir, part)
+	for part := range strings.SplitSeq(below, "/") {
+		if part == "" {
+			break // base itself
+		}
+		next, err := openDir(dir, part)
+		if errors.Is(err, fs.ErrNotExist) {
+			if at != base && !ours(dir) {
+				return nil, fmt.Errorf("%q is not there, and %q, where it would be made, belongs to another user", part, at)
 			}
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", filepath.Join(at, part), err)
+			if err := unix.Mkdirat(int(dir.Fd()), part, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, fmt.Errorf("%q cannot be made in %q: %w", part, at, err)
 			}
-			at = filepath.Join(at, part)
-			dir.Close()
-			dir = next
-			if staging, err := os.Stat(s.Staging()); err == nil && isDir(dir, staging) {
-				return nil, fmt.Errorf("%s is where Chrome writes", at)
-			}
+			next, err = openDir(dir, part)
+		}
+		at = filepath.Join(at, part)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", at, err)
+		}
+		dir.Close()
+		dir = next
+		if staging, err := os.Stat(s.Staging()); err == nil && isDir(dir, staging) {
+			return nil, fmt.Errorf("%q is where Chrome writes", at)
 		}
 	}
 	if !ours(dir) {
-		return nil, fmt.Errorf("%s belongs to another user", at)
+		return nil, fmt.Errorf("%q belongs to another user", at)
 	}
 	return dir, nil
 }

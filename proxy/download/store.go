@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 )
@@ -117,10 +118,10 @@ func (s *Store) settle(now time.Time, f File) (Place, error) {
 	if !fi.Mode().IsRegular() {
 		return Place{}, fmt.Errorf("download: %s is no regular file", src)
 	}
-	folder := "."
+	folder := ""
 	if s.perClient && f.Client != "" {
 		folder = sanitise(f.Client)
-		if folder == prevName {
+		if strings.EqualFold(folder, prevName) {
 			folder = numbered(folder, 1)
 		}
 	}
@@ -165,7 +166,7 @@ func (s *Store) link(src string, f File, name, path string) (string, error) {
 	}
 	path = filepath.Join(f.Dir, name)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+		return "", fmt.Errorf("%q: %w", path, err)
 	}
 	return path, nil
 }
