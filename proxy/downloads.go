@@ -46,11 +46,12 @@ func (s *Server) settle(d *routing.Download) {
 	})
 }
 
-// discard throws a finished download away.
+// discard throws a download away that is finished, or given up: Chrome may
+// keep what it has of that.
 func (s *Server) discard(d *routing.Download) {
 	s.wg.Go(func() {
 		if err := s.cfg.Downloads.Discard(d.GUID); err != nil {
-			s.log.Error().Err(err).Msg("a download that its client does not want stays in the staging directory")
+			s.log.Error().Err(err).Msg("a download that nobody wants stays in the staging directory")
 		}
 	})
 }
@@ -63,6 +64,7 @@ func (s *Server) downloadFailed(d *routing.Download, why string) {
 
 // aborted says that Chrome gave a download up. The lock is held.
 func (s *Server) aborted(d *routing.Download) {
+	s.discard(d)
 	const why = "Chrome gave it up: the site or the page ended it, or the disk is full"
 	s.downloadFailed(d, why)
 	s.log.Warn().Str("client", routing.ShortID(d.Client)).Str("file", d.Name).Str("directory", s.cfg.Downloads.Staging()).Msg("a download did not arrive: " + why)
