@@ -19,7 +19,8 @@ const prevName = "_prev"
 func (s *Store) Started(now time.Time, archive bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := errors.Join(s.removePartials(), s.rescue(now, func(string) bool { return false }))
+	// Somebody may have cleared the directory while no browser ran.
+	err := errors.Join(s.makeStaging(), s.removePartials(), s.rescue(now, func(string) bool { return false }))
 	if archive {
 		err = errors.Join(err, s.archive(now))
 	}
