@@ -29,7 +29,8 @@ func (s *Store) Started(now time.Time, archive bool) error {
 
 // Rescue moves the whole files in staging that nobody waits for any more to the
 // store's directory, under their guid and for no client. known says whether
-// somebody still waits for one.
+// somebody still waits for one: Chrome gives a file its last name up to several
+// inProgress events before completed.
 func (s *Store) Rescue(now time.Time, known func(guid string) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

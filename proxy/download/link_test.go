@@ -204,7 +204,7 @@ func TestLinkIntoStore(t *testing.T) {
 func TestDuplicateStreams(t *testing.T) {
 	const size = 64 << 20
 	src := filepath.Join(t.TempDir(), "src")
-	if err := errors.Join(os.WriteFile(src, nil, 0o600), os.Truncate(src, size)); err != nil {
+	if err := errors.Join(os.WriteFile(src, nil, 0o640), os.Truncate(src, size)); err != nil {
 		t.Fatal(err)
 	}
 	dir, err := os.Open(t.TempDir())
@@ -221,7 +221,7 @@ func TestDuplicateStreams(t *testing.T) {
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > size/16 {
 		t.Errorf("%d bytes allocated to copy %d", grown, size)
 	}
-	if fi, err := os.Stat(filepath.Join(dir.Name(), "copy")); err != nil || fi.Size() != size || fi.Mode() != 0o600 {
+	if fi, err := os.Stat(filepath.Join(dir.Name(), "copy")); err != nil || fi.Size() != size || fi.Mode() != 0o640 {
 		t.Errorf("the copy: %+v, %v", fi, err)
 	}
 }
