@@ -19,7 +19,8 @@ const prevName = "_prev"
 func (s *Store) Started(now time.Time, archive bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := errors.Join(s.removePartials(), s.rescue(now, func(string) bool { return false }))
+	// Somebody may have cleared the directory while no browser ran.
+	err := errors.Join(s.makeStaging(), s.removePartials(), s.rescue(now, func(string) bool { return false }))
 	if archive {
 		err = errors.Join(err, s.archive(now))
 	}
@@ -28,7 +29,8 @@ func (s *Store) Started(now time.Time, archive bool) error {
 
 // Rescue moves the whole files in staging that nobody waits for any more to the
 // store's directory, under their guid and for no client. known says whether
-// somebody still waits for one.
+// somebody still waits for one: Chrome gives a file its last name up to several
+// inProgress events before completed.
 func (s *Store) Rescue(now time.Time, known func(guid string) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -154,15 +154,19 @@ func put(src string, dir *os.File, name string) error {
 	return err
 }
 
-// duplicate copies the file at src to a new file in dir. When it fails it
-// leaves nothing behind.
+// duplicate copies the file at src, with its mode as a link would have it, to a
+// new file in dir. When it fails it leaves nothing behind.
 func duplicate(src string, dir *os.File, name string) error {
 	in, err := os.Open(src)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fi, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(fi.Mode().Perm()))
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{dir: dir, perClient: cfg.PerClient, roots: cfg.Roots}
-	if err := os.Mkdir(s.Staging(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := s.makeStaging(); err != nil {
 		return nil, fmt.Errorf("download directory: %w", err)
 	}
 	if len(s.roots) == 0 {
@@ -96,6 +96,8 @@ func Open(cfg Config) (*Store, error) {
 // Staging is the directory for Chrome: it lies on the file system of the
 // store's directory, so that a file is moved whatever its size.
 func (s *Store) Staging() string { return filepath.Join(s.dir, stagingName) }
+
+func (s *Store) makeStaging() error { return os.MkdirAll(s.Staging(), 0o700) }
 
 // Settle moves a whole file from staging to its place. After an error it is
 // still in staging; a later Rescue or Started takes it from there.
