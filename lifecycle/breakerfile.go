@@ -37,5 +37,5 @@ func (b *Breaker) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(data, '\n'))
+	return WriteFile(path, append(data, '\n'))
 }

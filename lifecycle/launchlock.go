@@ -172,5 +172,5 @@ func (t ticket) write() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(t.path, data)
+	return WriteFile(t.path, data)
 }
