@@ -40,7 +40,7 @@ func (a *Attach) Start(ctx context.Context) (Endpoint, error) {
 			Hint: "start that browser with a debugging port, or correct --endpoint",
 		}
 	}
-	return Endpoint{address}, nil
+	return Endpoint{WS: address}, nil
 }
 
 // Stop leaves the browser alone.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 )
@@ -54,33 +53,6 @@ func TestAttach(t *testing.T) {
 				t.Errorf("probe: %v", err)
 			}
 		})
-	}
-}
-
-func TestAttachToChrome(t *testing.T) {
-	c := newChrome(t, testConfig(t))
-	ws := start(t, c)
-	u, err := url.Parse(ws)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, endpoint := range []string{"http://" + u.Host, "http://" + u.Host + "/", ws} {
-		a, err := NewAttach(endpoint)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := start(t, a); got != ws {
-			t.Errorf("%s: %s, want %s", endpoint, got, ws)
-		}
-		if r := a.Stop(t.Context()); r.Method != MethodNone {
-			t.Errorf("stop: %+v", r)
-		}
-		if err := a.Probe(t.Context()); err != nil {
-			t.Errorf("probe: %v", err)
-		}
-	}
-	if err := c.Probe(t.Context()); err != nil {
-		t.Errorf("after the stops: %v", err)
 	}
 }
 

@@ -1,34 +1,85 @@
 package lifecycle
 
 import (
-	"regexp"
+	"cmp"
+	"net/http"
 	"strings"
+	"time"
 )
 
 // Failure is why a browser could not be had, in a form that programs (Kind)
 // and people (Text, Next) can act on.
 type Failure struct {
-	Kind  string
-	Text  string
-	Hint  string   // what to do now
-	Lines []string // Chrome's own last lines, addresses redacted
+	Kind  string        `json:"kind"`
+	Text  string        `json:"text"`
+	Hint  string        `json:"hint,omitempty"`  // what to do now; empty: what the kind says
+	Lines []string      `json:"lines,omitempty"` // Chrome's own last lines, addresses redacted
+	Retry time.Duration `json:"retry,omitempty"` // when it may be worth another try; 0: the kind says
 }
 
-// Kinds of Failure.
+// The kinds of Failure. There are no others.
 const (
-	LaunchSandbox      = "launch_sandbox"
-	LaunchTimeout      = "launch_timeout"
-	LaunchFailed       = "launch_failed" // none of the others
-	ProfileInUse       = "profile_in_use"
-	ProfileForeignHost = "profile_foreign_host"
-	ProfileDenied      = "profile_denied"
-	ProfileInvalid     = "profile_invalid"
-	NoDisplay          = "no_display"
-	TmpdirTooLong      = "tmpdir_too_long"
-	BrowserMissing     = "browser_missing"
-	BrowserUnreachable = "browser_unreachable"
-	CleanupPending     = "cleanup_pending"
+	AccountConflict     = "account_conflict"
+	BreakerOpen         = "breaker_open"
+	BrowserCapacity     = "browser_capacity"
+	BrowserInUse        = "browser_in_use"
+	BrowserMissing      = "browser_missing"
+	BrowserStopping     = "browser_stopping"
+	BrowserUnreachable  = "browser_unreachable"
+	CapacityUnavailable = "capacity_unavailable"
+	CleanupPending      = "cleanup_pending"
+	Draining            = "draining"
+	IdentityCapacity    = "identity_capacity"
+	LaunchBusy          = "launch_busy"
+	LaunchFailed        = "launch_failed" // none of the others
+	LaunchSandbox       = "launch_sandbox"
+	LaunchTimeout       = "launch_timeout"
+	NoDisplay           = "no_display"
+	ProfileDenied       = "profile_denied"
+	ProfileForeignHost  = "profile_foreign_host"
+	ProfileInUse        = "profile_in_use"
+	ProfileInvalid      = "profile_invalid"
+	StoreLocked         = "store_locked"
+	TmpdirTooLong       = "tmpdir_too_long"
+	ZiniaoDenied        = "ziniao_denied"
+	ZiniaoFailed        = "ziniao_failed"
+	ZiniaoUnreachable   = "ziniao_unreachable"
 )
+
+// kinds says of each kind how HTTP tells it, whether it may pass by itself,
+// and what to do when the failure does not know better.
+var kinds = map[string]struct {
+	status    int
+	retryable bool
+	retry     time.Duration // for Retry-After
+	next      string
+}{
+	AccountConflict:     {503, false, time.Minute, "stop the stores of the other account first; one account can be used on a machine at a time"},
+	BreakerOpen:         {503, true, time.Minute, "look into the log for why the browser ends, then wait for the next trial"},
+	BrowserCapacity:     {503, true, 10 * time.Second, "stop a browser that is not needed, or allow more"},
+	BrowserInUse:        {409, true, 10 * time.Second, "wait until its clients have left, or force it"},
+	BrowserMissing:      {503, false, time.Minute, "install Chrome or Chromium, or give the binary with --chrome"},
+	BrowserStopping:     {503, true, 5 * time.Second, "try again when it has stopped"},
+	BrowserUnreachable:  {503, true, 2 * time.Second, "see the log of cdpmux, then try again"},
+	CapacityUnavailable: {503, true, 5 * time.Second, "end a client, or start cdpmux with a larger --max-clients"},
+	CleanupPending:      {503, true, 10 * time.Second, "try again; if it stays so, end the processes that are named in the log by hand"},
+	Draining:            {503, true, 10 * time.Second, "try again when it is up"},
+	IdentityCapacity:    {503, true, time.Minute, "close sessions that are not needed"},
+	LaunchBusy:          {503, true, 10 * time.Second, "try again; other stores of this machine start their browsers now"},
+	LaunchFailed:        {503, true, 5 * time.Second, "--log-level debug shows all that Chrome prints"},
+	LaunchSandbox:       {503, false, time.Minute, "serve as another user, or add --no-sandbox"},
+	LaunchTimeout:       {504, true, 10 * time.Second, "try again, or allow more with --start-timeout"},
+	NoDisplay:           {503, false, time.Minute, "set DISPLAY, or add --headless"},
+	ProfileDenied:       {503, false, time.Minute, "give a directory that this user can write to with --profile"},
+	ProfileForeignHost:  {503, false, time.Minute, "stop that Chrome; if it is gone for good, delete SingletonLock in the profile"},
+	ProfileInUse:        {503, true, 10 * time.Second, "close that Chrome, or choose another directory with --profile"},
+	ProfileInvalid:      {503, false, time.Minute, "give a directory that this user can write to with --profile"},
+	StoreLocked:         {423, false, time.Minute, "cdpmux enable --store NAME makes it usable again"},
+	TmpdirTooLong:       {503, false, time.Minute, "let /run/cdpmux or /tmp be writable"},
+	ZiniaoDenied:        {503, false, time.Minute, "log in to the Ziniao client and give the account its WebDriver permission"},
+	ZiniaoFailed:        {503, true, 10 * time.Second, "look into the Ziniao client; try again when the store opens there"},
+	ZiniaoUnreachable:   {503, true, 10 * time.Second, "start the Ziniao client in WebDriver mode, or correct --ziniao-addr"},
+}
 
 func (f *Failure) Error() string {
 	if len(f.Lines) == 0 {
@@ -41,56 +92,15 @@ func (f *Failure) Error() string {
 func (f *Failure) FailureKind() string { return f.Kind }
 
 // Next says what to do about it.
-func (f *Failure) Next() string { return f.Hint }
+func (f *Failure) Next() string { return cmp.Or(f.Hint, kinds[f.Kind].next) }
 
-// launchSigns tells launches that ended apart, by exit code and by what Chrome
-// printed. The first row that fits counts.
-var launchSigns = []struct {
-	exit int // or anyExit
-	sign string
-	kind string
-	text string
-	hint string
-}{
-	{anyExit, "Running as root without --no-sandbox", LaunchSandbox, "Chrome does not run as root with its sandbox", "serve as another user, or add --no-sandbox"},
-	{anyExit, "No usable sandbox", LaunchSandbox, "this machine does not let Chrome build its sandbox", "allow unprivileged user namespaces, or add --no-sandbox"},
-	{anyExit, "Missing X server or $DISPLAY", NoDisplay, "there is no display for a window", "set DISPLAY, or add --headless"},
-	{anyExit, "Socket path too long", TmpdirTooLong, "the path of Chrome's temporary directory is too long", "use a shorter --home and TMPDIR"},
-	{anyExit, "Failed To Create Data Directory", ProfileInvalid, "Chrome cannot use its profile directory", "give a directory that this user can write to with --profile"},
-	{anyExit, "snap install chromium", BrowserMissing, "the chromium found is only a stub for a snap", "install Google Chrome or a real chromium, or give --chrome PATH"},
-	{21, "another computer", ProfileForeignHost, "the profile is locked by a Chrome on another host", "stop that Chrome; if it is gone for good, delete SingletonLock in the profile"},
-	{21, "Permission denied", ProfileDenied, "Chrome may not write to its profile directory", "give the directory to this user, or choose another one with --profile"},
-	{21, "", ProfileInUse, "the profile is in use by another Chrome", "close that Chrome (kill -INT keeps its logins), or choose another directory with --profile"},
-	{anyExit, "", LaunchFailed, "Chrome ended before it was ready", "--log-level debug shows all that it prints"},
-}
+// Status is the HTTP status that tells it.
+func (f *Failure) Status() int { return cmp.Or(kinds[f.Kind].status, http.StatusServiceUnavailable) }
 
-// anyExit is no exit code; a process that a signal ended has none either.
-const anyExit = -1
+// Retryable reports whether waiting may mend it.
+func (f *Failure) Retryable() bool { return kinds[f.Kind].retryable }
 
-// launchFailure says why a launch that printed lines ended with code exit.
-func launchFailure(exit int, lines []string) *Failure {
-	all := strings.Join(lines, "\n")
-	for _, s := range launchSigns {
-		if (s.exit == anyExit || s.exit == exit) && strings.Contains(all, s.sign) {
-			return &Failure{Kind: s.kind, Text: s.text, Hint: s.hint, Lines: lastLines(lines, s.sign)}
-		}
-	}
-	panic("unreachable: the last sign fits everything")
-}
-
-var address = regexp.MustCompile(`\bwss?://[^\s"']+|(\b\d{1,3}(\.\d{1,3}){3}|\[::1\]|\blocalhost):\d+`)
-
-// redact takes addresses out of a line: whoever reads a log must not learn
-// Chrome's own port.
-func redact(line string) string { return address.ReplaceAllString(line, "<address>") }
-
-// lastLines returns the last three lines that hold sign and tell something.
-func lastLines(lines []string, sign string) []string {
-	var out []string
-	for _, l := range lines {
-		if l = strings.TrimSpace(l); l != "" && strings.Contains(l, sign) && !strings.Contains(l, "dbus/") {
-			out = append(out, redact(l))
-		}
-	}
-	return out[max(0, len(out)-3):]
+// RetryAfter is how long to wait before another try; a second at least.
+func (f *Failure) RetryAfter() time.Duration {
+	return max(time.Second, cmp.Or(f.Retry, kinds[f.Kind].retry))
 }

@@ -25,7 +25,7 @@ func (h *Home) MakeAdminToken(slug string) (string, error) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	token := hex.EncodeToString(b[:])
-	if err := writeFile(path, []byte(token+"\n")); err != nil {
+	if err := WriteFile(path, []byte(token+"\n")); err != nil {
 		return "", fmt.Errorf("admin token: %w", err)
 	}
 	return token, nil
@@ -54,4 +54,10 @@ func (h *Home) StoreAddr(slug string) (string, error) {
 		return "", err
 	}
 	return s.Addr()
+}
+
+// RecordFile is where a store's keeper says which browser runs.
+func (h *Home) RecordFile(slug string) (string, error) {
+	dir, err := h.sub("state")
+	return filepath.Join(dir, slug+".browser.json"), err
 }

@@ -80,9 +80,9 @@ func privateDir(dir string) error {
 	return nil
 }
 
-// writeFile replaces a file in one step, 0600: a reader sees the old content
+// WriteFile replaces a file in one step, 0600: a reader sees the old content
 // or the new, also after a crash.
-func writeFile(path string, data []byte) error {
+func WriteFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func (s *Store) save() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, s.Slug+".json"), append(b, '\n'))
+	return WriteFile(filepath.Join(dir, s.Slug+".json"), append(b, '\n'))
 }
 
 func (h *Home) readStore(slug string) (*Store, error) {

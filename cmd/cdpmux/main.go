@@ -36,7 +36,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), statusCommand(), downloadsCommand(), versionCommand())
+	root.AddCommand(serveCommand(), keeperCommand(), statusCommand(), downloadsCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

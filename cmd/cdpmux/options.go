@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cdpmux/lifecycle"
+	"cdpmux/lifecycle/chrome"
 	"cdpmux/proxy/download"
 	"cdpmux/wrapper"
 )
@@ -24,7 +25,7 @@ type serveOptions struct {
 
 	browser, windows, onExit choice
 	endpoint                 string
-	chrome                   lifecycle.ChromeConfig
+	chrome                   chrome.Config
 	eager                    bool
 	startTimeout             seconds
 
@@ -146,7 +147,7 @@ func (o *serveOptions) backend(log zerolog.Logger) (lifecycle.Backend, error) {
 	}
 	cfg := o.chrome
 	cfg.Log = log
-	return lifecycle.NewChrome(cfg)
+	return chrome.New(cfg)
 }
 
 // openDownloads opens the store's download directory.

@@ -1,4 +1,4 @@
-package lifecycle
+package keeper
 
 import (
 	"bufio"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/rs/zerolog"
 )
 
 // output reads what Chrome prints, so that Chrome is never blocked by it, and
@@ -15,7 +13,7 @@ import (
 type output struct {
 	// static after newOutput
 	pipe      *os.File
-	log       zerolog.Logger
+	printed   func(line string)
 	listening chan string   // gets Chrome's address, once
 	done      chan struct{} // closed when nothing more comes
 
@@ -27,12 +25,12 @@ type output struct {
 const keptLines = 50
 
 // newOutput returns the reader, and the end that Chrome writes to.
-func newOutput(log zerolog.Logger) (*output, *os.File, error) {
+func newOutput(printed func(line string)) (*output, *os.File, error) {
 	pipe, w, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &output{pipe: pipe, log: log, listening: make(chan string, 1), done: make(chan struct{})}
+	o := &output{pipe: pipe, printed: printed, listening: make(chan string, 1), done: make(chan struct{})}
 	go o.read()
 	return o, w, nil
 }
@@ -52,7 +50,7 @@ func (o *output) read() {
 			default:
 			}
 		}
-		o.log.Debug().Str("line", redact(line)).Msg("chrome prints")
+		o.printed(redact(line))
 		o.mu.Lock()
 		o.last = append(o.last, line)
 		o.last = o.last[max(0, len(o.last)-keptLines):]

@@ -1,10 +1,12 @@
-package lifecycle
+package chrome
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cdpmux/lifecycle"
 )
 
 func TestRealBinary(t *testing.T) {
@@ -50,7 +52,7 @@ func TestFindChromeSaysWhereItLooked(t *testing.T) {
 	chromePlaces = []string{"/nowhere/chrome"}
 	t.Setenv("PATH", t.TempDir())
 	_, err := findChrome("")
-	f := wantFailure(t, err, BrowserMissing)
+	f := wantFailure(t, err, lifecycle.BrowserMissing)
 	for _, want := range []string{"google-chrome", "chromium", "/nowhere/chrome"} {
 		if !strings.Contains(f.Text, want) {
 			t.Errorf("%q does not name %s", f.Text, want)

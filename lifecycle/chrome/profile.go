@@ -1,4 +1,4 @@
-package lifecycle
+package chrome
 
 import (
 	"encoding/json"
@@ -7,15 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"cdpmux/lifecycle"
+	"cdpmux/lifecycle/keeper"
 )
-
-// activePort is the file in which Chrome leaves its port. It stays after
-// every kind of exit, so an old one is deleted before each launch.
-const activePort = "DevToolsActivePort"
-
-// singletons are the links by which Chrome guards its profile. The first
-// names its owner, as host-pid.
-var singletons = []string{"SingletonLock", "SingletonSocket", "SingletonCookie"}
 
 // prepareProfile makes a profile directory fit for a launch and returns its
 // real path. The caller holds the store's lock.
@@ -28,28 +24,28 @@ func prepareProfile(dir string, forgetSessionCookies bool) (string, error) {
 		dir, err = filepath.Abs(dir)
 	}
 	if err == nil {
-		err = mayWrite(dir)
+		err = lifecycle.CheckWritable(dir)
 	}
 	if err != nil {
 		return "", profileFailure(dir, err)
 	}
 	if isDefaultProfile(dir) {
-		return "", &Failure{
-			Kind: ProfileInvalid,
+		return "", &lifecycle.Failure{
+			Kind: lifecycle.ProfileInvalid,
 			Text: dir + " is the default profile of a user's Chrome, which takes no debugging",
 			Hint: "leave --profile out, or give another directory",
 		}
 	}
 	// Chrome itself asks a hung owner of the profile for 20 s, then kills it.
 	// On systems that cannot list processes, Chrome's own lock must do.
-	if users, err := usersOf(dir); err == nil && len(users) > 0 {
-		return "", &Failure{
-			Kind: ProfileInUse,
-			Text: fmt.Sprintf("the profile %s is in use by pid %d", dir, users[0].pid),
-			Hint: fmt.Sprintf("close that Chrome (kill -INT %d keeps its logins), or choose another directory with --profile", users[0].pid),
+	if users, err := keeper.UsersOf(dir); err == nil && len(users) > 0 {
+		return "", &lifecycle.Failure{
+			Kind: lifecycle.ProfileInUse,
+			Text: fmt.Sprintf("the profile %s is in use by pid %d", dir, users[0].PID),
+			Hint: fmt.Sprintf("close that Chrome (kill -INT %d keeps its logins), or choose another directory with --profile", users[0].PID),
 		}
 	}
-	if err := os.Remove(filepath.Join(dir, activePort)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(dir, keeper.ActivePort)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", profileFailure(dir, err)
 	}
 	if err := keepSessionCookies(dir, !forgetSessionCookies); err != nil {
@@ -59,12 +55,12 @@ func prepareProfile(dir string, forgetSessionCookies bool) (string, error) {
 }
 
 func profileFailure(dir string, err error) error {
-	kind := ProfileInvalid
+	kind := lifecycle.ProfileInvalid
 	// A read-only file system denies as much as a mode does.
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
-		kind = ProfileDenied
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		kind = lifecycle.ProfileDenied
 	}
-	return &Failure{
+	return &lifecycle.Failure{
 		Kind: kind,
 		Text: fmt.Sprintf("profile %s: %v", dir, err),
 		Hint: "give a directory that this user can write to with --profile",
@@ -128,17 +124,5 @@ func keepSessionCookies(profile string, keep bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return writeFile(path, b)
-}
-
-// exitType is what Chrome wrote of its own end: Normal, SessionEnded, Crashed.
-func exitType(profile string) string {
-	var prefs struct {
-		Profile struct {
-			ExitType string `json:"exit_type"`
-		}
-	}
-	b, _ := os.ReadFile(filepath.Join(profile, "Default", "Preferences"))
-	_ = json.Unmarshal(b, &prefs)
-	return prefs.Profile.ExitType
+	return lifecycle.WriteFile(path, b)
 }

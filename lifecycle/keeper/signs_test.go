@@ -1,8 +1,10 @@
-package lifecycle
+package keeper
 
 import (
 	"strings"
 	"testing"
+
+	"cdpmux/lifecycle"
 )
 
 func TestLaunchFailure(t *testing.T) {
@@ -11,15 +13,15 @@ func TestLaunchFailure(t *testing.T) {
 		lines string
 		kind  string
 	}{
-		{1, "[1:1:ERROR:zygote_host_impl_linux.cc(90)] Running as root without --no-sandbox is not supported.", LaunchSandbox},
-		{-1, "[1:1:FATAL:zygote_host_impl_linux.cc(128)] No usable sandbox! If you are running on Ubuntu 23.10+", LaunchSandbox},
-		{1, "Missing X server or $DISPLAY\nThe platform failed to initialize.  Exiting.", NoDisplay},
-		{-1, "Socket path too long: /tmp/x", TmpdirTooLong},
-		{21, "Failed to create /p/SingletonLock: File exists (17)", ProfileInUse},
-		{21, "The profile appears to be in use by another Chromium process (1) on another computer (h).", ProfileForeignHost},
-		{21, "Failed to create /p/SingletonLock: Permission denied (13)", ProfileDenied},
-		{1, "dlopen: Permission denied", LaunchFailed},
-		{0, "", LaunchFailed},
+		{1, "[1:1:ERROR:zygote_host_impl_linux.cc(90)] Running as root without --no-sandbox is not supported.", lifecycle.LaunchSandbox},
+		{-1, "[1:1:FATAL:zygote_host_impl_linux.cc(128)] No usable sandbox! If you are running on Ubuntu 23.10+", lifecycle.LaunchSandbox},
+		{1, "Missing X server or $DISPLAY\nThe platform failed to initialize.  Exiting.", lifecycle.NoDisplay},
+		{-1, "Socket path too long: /tmp/x", lifecycle.TmpdirTooLong},
+		{21, "Failed to create /p/SingletonLock: File exists (17)", lifecycle.ProfileInUse},
+		{21, "The profile appears to be in use by another Chromium process (1) on another computer (h).", lifecycle.ProfileForeignHost},
+		{21, "Failed to create /p/SingletonLock: Permission denied (13)", lifecycle.ProfileDenied},
+		{1, "dlopen: Permission denied", lifecycle.LaunchFailed},
+		{0, "", lifecycle.LaunchFailed},
 	} {
 		f := launchFailure(tc.exit, strings.Split(tc.lines, "\n"))
 		if f.Kind != tc.kind || f.Next() == "" {

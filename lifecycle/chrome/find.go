@@ -1,4 +1,4 @@
-package lifecycle
+package chrome
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"cdpmux/lifecycle"
 )
 
 // findChrome returns the binary to run: path when it is given, else the first
@@ -16,8 +18,8 @@ func findChrome(path string) (string, error) {
 	if path != "" {
 		found, err := exec.LookPath(path)
 		if err != nil {
-			return "", &Failure{
-				Kind: BrowserMissing,
+			return "", &lifecycle.Failure{
+				Kind: lifecycle.BrowserMissing,
 				Text: fmt.Sprintf("%s is not a program", path),
 				Hint: "give the path of Chrome or Chromium with --chrome",
 			}
@@ -36,8 +38,8 @@ func findChrome(path string) (string, error) {
 			return place, nil
 		}
 	}
-	return "", &Failure{
-		Kind: BrowserMissing,
+	return "", &lifecycle.Failure{
+		Kind: lifecycle.BrowserMissing,
 		Text: fmt.Sprintf("no Chrome or Chromium: looked for %s in PATH, and for %s", strings.Join(chromeNames, ", "), strings.Join(chromePlaces, ", ")),
 		Hint: "install chromium, or give the binary with --chrome or CDPMUX_CHROME",
 	}

@@ -1,0 +1,173 @@
+package chrome
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"cdpmux/lifecycle"
+	"cdpmux/lifecycle/keeper"
+	"cdpmux/lifecycle/proc"
+)
+
+// Whoever dies, the next start works, counts as lifecycle ends say, and leaves
+// no process of the dead behind.
+func TestDeaths(t *testing.T) {
+	const none lifecycle.End = "no launch" // the browser is the same one
+	main := func(t *testing.T, c *Chrome) { kill(t, record(t, c).Root) }
+	gpu := func(t *testing.T, c *Chrome) {
+		rec := record(t, c)
+		eventually(t, "the GPU process", func() bool {
+			found := ofKind(t, rec, "--type=gpu-process")
+			return len(found) > 0 && found[0].Signal(syscall.SIGKILL) == nil
+		})
+	}
+	held := func(t *testing.T, c *Chrome) { kill(t, record(t, c).Keeper) }
+	proxy := func(_ *testing.T, c *Chrome) { c.Leave() }
+	for _, tc := range []struct {
+		name  string
+		die   []func(*testing.T, *Chrome)
+		after lifecycle.End
+	}{
+		{"main", []func(*testing.T, *Chrome){main}, lifecycle.EndCrash},
+		{"gpu", []func(*testing.T, *Chrome){gpu}, none},
+		{"keeper", []func(*testing.T, *Chrome){held}, lifecycle.EndKeeper},
+		{"proxy", []func(*testing.T, *Chrome){proxy}, none},
+		{"proxy, gpu", []func(*testing.T, *Chrome){proxy, gpu}, none},
+		{"proxy, main", []func(*testing.T, *Chrome){proxy, main}, lifecycle.EndCrash},
+		{"proxy, keeper", []func(*testing.T, *Chrome){proxy, held}, lifecycle.EndNone},
+		{"keeper, gpu", []func(*testing.T, *Chrome){gpu, held}, lifecycle.EndKeeper},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := testConfig(t)
+			cfg.Grace = time.Minute
+			after := none
+			cfg.Gate = noteEnd(&after)
+			c := newChrome(t, cfg)
+			first := start(t, c)
+			rec := record(t, c)
+			all := append(tree(t, rec), rec.Keeper)
+			after = none
+			for _, die := range tc.die {
+				die(t, c)
+			}
+			second := start(t, c)
+			if after != tc.after || (first == second) != (tc.after == none) {
+				t.Errorf("launch follows %q, want %q; addresses %s, %s", after, tc.after, first, second)
+			}
+			if tc.after != none {
+				wantGone(t, all)
+			}
+			if err := c.Probe(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func kill(t *testing.T, p proc.ID) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its end", func() bool { return !p.Alive() })
+}
+
+// proxyMain is a proxy in a process of its own: it starts the browser of the
+// Config in its argument, says so, and holds it until it is killed.
+func proxyMain(text string) error {
+	var cfg Config
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		return err
+	}
+	cfg.Log = zerolog.Nop()
+	c, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	endpoint, err := c.Start(context.Background())
+	if err != nil {
+		return err
+	}
+	fmt.Println(endpoint.WS)
+	select {}
+}
+
+// Proxy, keeper, browser, or several of them are killed at any moment, also
+// between the exec of Chrome and its record.
+func TestDeathsAtAnyMoment(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := testConfig(t)
+	cfg.Grace = 2 * time.Second
+	for i := range scaled(t, 100) {
+		rnd := rand.New(rand.NewPCG(uint64(i), 7))
+		wait := time.Duration(rnd.IntN(700)) * time.Millisecond
+		victims := rnd.IntN(7) + 1 // a bit each
+		text, err := json.Marshal(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := exec.Command(self, "proxy", string(text))
+		out, err := proxy.StdoutPipe()
+		if err == nil {
+			err = proxy.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(wait) // the moment
+		rec, _ := keeper.ReadRecord(cfg.Record)
+		var before []proc.ID
+		if rec != nil {
+			before = append(tree(t, rec), rec.Keeper)
+			if victims&1 != 0 {
+				_ = rec.Root.Signal(syscall.SIGKILL)
+			}
+			if victims&2 != 0 {
+				_ = rec.Keeper.Signal(syscall.SIGKILL)
+			}
+		}
+		if victims&4 == 0 && rec != nil {
+			// It lives on until it says that its browser is ready, or ends in vain.
+			_, _ = bufio.NewReader(out).ReadString('\n')
+		}
+		_ = proxy.Process.Kill()
+		_ = proxy.Wait()
+
+		c := newChrome(t, cfg)
+		ws := start(t, c)
+		if err := keeper.Prove(t.Context(), ws); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+		now := record(t, c)
+		if rec == nil || rec.ID != now.ID {
+			wantGone(t, before)
+		}
+		users, err := keeper.UsersOf(now.Profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range users {
+			if cmdline := string(proc.Cmdline(p.PID)); p.Alive() && !slices.Contains(tree(t, now), p) {
+				t.Errorf("%d (after %v, victims %b): pid %d is nobody's: %.200s", i, wait, victims, p.PID, cmdline)
+			}
+		}
+		stopped(t, c)
+		if t.Failed() {
+			return
+		}
+	}
+}

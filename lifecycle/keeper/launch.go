@@ -1,0 +1,111 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"cdpmux/lifecycle"
+	"cdpmux/lifecycle/proc"
+)
+
+// launch starts the process. The record is there before it and, with its pid,
+// right after it; Chrome that is started and not yet recorded is found by the
+// TMPDIR and the cgroup, and quits with us in any case.
+func (k *keeper) launch() error {
+	if err := os.Mkdir(k.rec.TMPDIR, 0o700); err != nil {
+		return err
+	}
+	var cgroup *os.File
+	if dir, err := makeCgroup(k.rec.ID); err == nil {
+		if cgroup, err = os.Open(dir); err == nil {
+			defer cgroup.Close()
+			k.rec.Cgroup = dir
+		}
+	}
+	if err := k.rec.write(k.spec.Record); err != nil {
+		return err
+	}
+	cmd, err := k.exec(cgroup)
+	if err != nil && cgroup != nil {
+		_ = os.Remove(k.rec.Cgroup)
+		k.rec.Cgroup = "" // an old kernel, or a filter of system calls
+		cmd, err = k.exec(nil)
+	}
+	if err != nil {
+		return &lifecycle.Failure{Kind: lifecycle.BrowserMissing, Text: err.Error(), Hint: "give another binary with --chrome"}
+	}
+	k.cmd = cmd
+	k.rec.Root = proc.Identify(cmd.Process.Pid)
+	k.report.Root = k.rec.Root.PID
+	go func() {
+		_ = cmd.Wait() // its state tells
+		close(k.exited)
+	}()
+	k.watch.Done("exec", true)
+	return k.rec.write(k.spec.Record)
+}
+
+func (k *keeper) exec(cgroup *os.File) (*exec.Cmd, error) {
+	out, stderr, err := newOutput(k.printed)
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close()
+	pipe, ends, err := newPipe()
+	if err != nil {
+		out.close()
+		return nil, err
+	}
+	cmd := exec.Command(k.spec.Binary, k.spec.Args...)
+	cmd.Env = append(k.spec.Env, "TMPDIR="+k.rec.TMPDIR)
+	cmd.Stdout, cmd.Stderr = stderr, stderr // an *os.File, which Wait does not wait for
+	cmd.ExtraFiles = ends[:]                // as files 3 and 4, where Chrome looks for them
+	cmd.SysProcAttr = ownSession(cgroup)
+	err = cmd.Start()
+	for _, end := range ends {
+		end.Close()
+	}
+	if err != nil {
+		out.close()
+		pipe.close()
+		return nil, err
+	}
+	k.out, k.pipe = out, pipe
+	return cmd, nil
+}
+
+// awaitReady waits until Chrome answers. Its own line on stderr gives the
+// address first and cannot be stale; the file in the profile is for binaries
+// that hide their stderr.
+func (k *keeper) awaitReady(ctx context.Context) (ws string, err error) {
+	poll := time.NewTicker(100 * time.Millisecond)
+	defer poll.Stop()
+	said := false // by Chrome itself
+	for {
+		select {
+		case ws = <-k.out.listening:
+			said = true
+		case <-poll.C:
+			if !said {
+				ws = readActivePort(k.rec.Profile)
+			}
+		case <-k.exited:
+			f := launchFailure(k.cmd.ProcessState.ExitCode(), k.out.rest())
+			f.Text = fmt.Sprintf("start %s: %s (%s)", k.cmd.Path, f.Text, rootExit(k.cmd.ProcessState))
+			return "", f
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		if ws == "" || Prove(ctx, ws) != nil {
+			continue
+		}
+		// A Chrome without a usable profile listens, but never opens a window.
+		if f := launchFailure(anyExit, k.out.lines()); f.Kind == lifecycle.ProfileInvalid {
+			return "", f
+		}
+		return ws, nil
+	}
+}

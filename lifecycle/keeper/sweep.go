@@ -1,0 +1,76 @@
+package keeper
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"cdpmux/lifecycle"
+	"cdpmux/lifecycle/proc"
+)
+
+// Sweep ends what is left of an incarnation whose keeper is gone, and removes
+// its record when it is verified gone. Its root had the end of its pipe as the
+// request to quit; only what does not do so is killed. The caller holds the
+// store's lock.
+func Sweep(path string, rec *Record, waits Waits) lifecycle.Receipt {
+	r := &remains{rec: rec, killed: map[proc.ID]bool{}, held: true}
+	receipt := lifecycle.Receipt{Incarnation: rec.ID, Method: lifecycle.MethodGraceful}
+	watch := lifecycle.NewWatch()
+	if rec.Boot != proc.Boot() {
+		// Nothing outlives a boot; its pids are others' now.
+		receipt.Method, receipt.Verified = lifecycle.MethodCrashed, true
+		receipt.Removed = r.clear()
+	} else {
+		r.findRoot()
+		gone := r.rootGone(waits.Close)
+		watch.Done("close", gone)
+		if !gone {
+			receipt.Escalated = true
+			_ = rec.Root.Signal(syscall.SIGINT)
+			gone = r.rootGone(waits.Interrupt)
+			watch.Done("interrupt", gone)
+		}
+		if !gone {
+			receipt.Method = lifecycle.MethodForced
+		}
+		r.clean(&receipt, watch, waits, gone)
+	}
+	receipt.ExitType = exitType(rec.Profile)
+	if receipt.Method == lifecycle.MethodGraceful && receipt.ExitType != "Normal" {
+		receipt.Method = lifecycle.MethodCrashed
+	}
+	receipt.DataRisk = r.risk || receipt.Method != lifecycle.MethodGraceful
+	if receipt.Verified {
+		_ = os.Remove(path)
+	} else {
+		rec.Receipt = &receipt
+		_ = rec.write(path)
+	}
+	return receipt
+}
+
+// findRoot looks for a root that was started and never recorded: the one that
+// was begun with our TMPDIR and still has its own command line.
+func (r *remains) findRoot() {
+	if r.rec.Root.PID != 0 {
+		return
+	}
+	live, _ := r.list()
+	for _, p := range live {
+		if proc.HasEntry(proc.Cmdline(p.PID), "--user-data-dir="+r.rec.Profile) {
+			r.rec.Root = p
+			return
+		}
+	}
+}
+
+// rootGone waits for the root's end, at most for wait.
+func (r *remains) rootGone(wait time.Duration) bool {
+	for deadline := time.Now().Add(wait); r.rec.Root.PID != 0 && r.rec.Root.Alive(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
