@@ -31,6 +31,7 @@ const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 
 // The contract's tables, row by row, against the real script.
 func TestCalls(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/calls.json")
 	if err != nil {
 		t.Fatal(err)

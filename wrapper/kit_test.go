@@ -138,3 +138,12 @@ func mustEqual[T comparable](t *testing.T, what string, want, got T) {
 		t.Errorf("%s: want %v, got %v", what, want, got)
 	}
 }
+
+func which(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

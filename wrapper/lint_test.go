@@ -152,6 +152,7 @@ func variants() map[string]Script {
 }
 
 func TestScriptIsClean(t *testing.T) {
+	t.Parallel()
 	scripts := map[string][]byte{"guard": guardText}
 	for name, s := range variants() {
 		text, err := s.Render()
