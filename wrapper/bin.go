@@ -1,6 +1,7 @@
 package wrapper
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -60,7 +61,13 @@ func (b Bin) Write(s Script) error {
 // WriteGuard puts the guard in its place, under each of its names.
 func (b Bin) WriteGuard() error {
 	for _, name := range guardNames {
-		if err := replace(filepath.Join(b.Dir, guardDir, name), guardText, 0o755); err != nil {
+		path := filepath.Join(b.Dir, guardDir, name)
+		if fi, err := os.Lstat(path); err == nil && fi.Mode() == 0o755 {
+			if text, err := os.ReadFile(path); err == nil && bytes.Equal(text, guardText) {
+				continue
+			}
+		}
+		if err := replace(path, guardText, 0o755); err != nil {
 			return fmt.Errorf("guard: %w", err)
 		}
 	}

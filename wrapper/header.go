@@ -12,7 +12,7 @@ import (
 // Header is what a script says of itself in its first bytes.
 type Header struct {
 	Slug   string
-	Format int    // 0: not readable
+	Format int    // -1: not readable
 	ID     string // "": none, or not readable
 	HasID  bool   // there is a line for the id
 	Addr   string
@@ -43,7 +43,7 @@ func readHeader(path string) (Header, error) {
 	if m == nil {
 		return Header{}, errForeign
 	}
-	h := Header{Slug: string(m[1])}
+	h := Header{Slug: string(m[1]), Format: -1}
 	if m := formatLine.FindSubmatch(head); m != nil {
 		h.Format, _ = strconv.Atoi(string(m[1]))
 	}

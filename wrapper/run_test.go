@@ -142,7 +142,7 @@ func TestDaemonLeftBehind(t *testing.T) {
 		"after the call":        `perl -e 'sleep 60' & echo $! >pid; echo hi`,
 		"in a session":          `perl -MPOSIX -e 'setsid; sleep 60' & echo $! >pid; echo hi`,
 		"after the limit":       `perl -e 'sleep 60' & echo $! >pid; echo hi; exec sleep 60`,
-		"one that goes on on 1": `perl -e '$|=1; while (1) { print "x" x 1000 }' & echo $! >pid; sleep 0.2; exit 0`,
+		"one that goes on on 1": `perl -e '$|=1; while (1) { print "x" x 1000; select undef, undef, undef, 0.001 }' & echo $! >pid; sleep 0.2; exit 0`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

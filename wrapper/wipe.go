@@ -45,7 +45,7 @@ func (b Bin) judge(e Entry, known []string, render func(Header) error) Result {
 		return kept("not written by cdpmux")
 	case e.Err != nil:
 		return kept(e.Err.Error())
-	case e.Format == 0:
+	case e.Format < 0:
 		return kept("its format cannot be read")
 	case e.Format > Format:
 		return kept("of a newer cdpmux")
