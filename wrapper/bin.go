@@ -84,6 +84,13 @@ func (b Bin) Remove(slug string) error {
 	return b.delete(path)
 }
 
+// DropOld deletes a store's script if its format is out of date: it may do what
+// is wrong by now. It reports whether it did.
+func (b Bin) DropOld(slug string) bool {
+	header, err := readHeader(b.Script(slug))
+	return err == nil && header.Format >= 0 && header.Format < Format && b.delete(b.Script(slug)) == nil
+}
+
 func (b Bin) delete(path string) error {
 	if err := os.Remove(path); err != nil {
 		return err

@@ -35,6 +35,9 @@ type serveOptions struct {
 	allowClearing            bool
 	allowHosts, allowOrigins []string
 
+	noWrapper, slotsGiven bool
+	workerSlots           uint
+
 	logLevel, logFormat choice
 }
 
@@ -79,6 +82,8 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.allowClearing, "allow-clearing", false, "let clients wipe cookies that all share")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
+	f.UintVar(&o.workerSlots, "worker-slots", uint(wrapper.Defaults().Slots), "workers `N` that a call of the wrapper may name; 0 is none")
+	f.BoolVar(&o.noWrapper, "no-wrapper", false, "do not write the store's wrapper")
 	f.StringVar(&o.home, "home", "", "state directory `DIR` (default: ~/.cdpmux)")
 	f.Var(&o.logLevel, "log-level", "least `LEVEL` that is logged: trace, debug, info, warn, error")
 	f.Var(&o.logFormat, "log-format", "form of the log on stderr")

@@ -43,6 +43,7 @@ wins.`,
 			if err := o.check(); err != nil {
 				return err
 			}
+			o.slotsGiven = cmd.Flags().Changed("worker-slots")
 			signals := stopSignals()
 			defer signal.Stop(signals)
 			if err := serve(o, cmd.OutOrStdout(), o.logger(cmd.ErrOrStderr()), signals); err != nil {
@@ -117,6 +118,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
+	o.ownWrapper(home, store, listener.Addr(), log)
 	if o.browser.value == "chrome" && os.Geteuid() == 0 && !o.chrome.NoSandbox {
 		log.Warn().Msg("Chrome does not run as root with its sandbox: serve as another user, or add --no-sandbox")
 	}
