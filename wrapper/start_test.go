@@ -82,7 +82,7 @@ func TestStartAPI(t *testing.T) {
 		"500":             {answer: status(500, "1\n2\n3\n4\n5\n6\n"), starts: 1, code: 1, stderr: "ERROR: browser start API failed (HTTP 500)\n1\n2\n3\n4\n5\n"},
 		"503 busy":        {answer: status(503, `{"error":"busy"}`), starts: 1, code: 1, stderr: "ERROR: browser start API failed (HTTP 503)\n{\"error\":\"busy\"}\n"},
 		"control bytes":   {answer: status(500, "a\x1b[31mb\x07\u009b\r\n\x00店"), starts: 1, code: 1, stderr: "ERROR: browser start API failed (HTTP 500)\na[31mb\n店\n"},
-		"redirect":        {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/json/version", 302) }, starts: 1, code: 1, stderr: "ERROR: browser start API failed (HTTP 302)\n"},
+		"redirect":        {answer: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/json/version", http.StatusFound) }, starts: 1, code: 1, stderr: "ERROR: browser start API failed (HTTP 302)\n"},
 		"hanging":         {answer: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, starts: 1, code: 1, stderr: "ERROR: browser start API failed (HTTP 000)\n"},
 		"starts nothing":  {answer: status(200, "ok"), starts: 1, code: 1, stderr: "ERROR: CDP proxy at http://$ not ready after auto-start\n"},
 		"another store":   {up: true, version: `{"Cdpmux-Store":"mall/id-2"}`, code: 1, stderr: "ERROR: http://$ is the proxy of mall/id-2, not the proxy of shop/id-1\n"},

@@ -10,22 +10,22 @@ import (
 	"cdpmux/proxy/proxytest"
 )
 
-// clicker is a script that joins the round of a folder and clicks until all
+// clicker is a script that joins the round that a folder is and clicks until all
 // three drivers have been in it for a second. It says how often it clicked, how
 // often the page says it was clicked, in which tab, and from when to when.
 const clicker = `
 import json, os, time
-round, name = %q, %q
+folder, driver = %q, %q
 if "/form" not in (current_tab().get("url") or ""):
     new_tab(%q)
     wait_for_load()
 x, y = js("(r => [r.x + r.width / 2, r.y + r.height / 2])(document.querySelector('#count').getBoundingClientRect())")
-open(os.path.join(round, name), "w").close()
+open(os.path.join(folder, driver), "w").close()
 sent, began, full = 0, time.time(), None
 while full is None or time.time() < full + 1:
     click_at_xy(x, y)
     sent += 1
-    if full is None and len(os.listdir(round)) == 3:
+    if full is None and len(os.listdir(folder)) == 3:
         full = time.time()
     if time.time() > began + 40:
         raise SystemExit("the others did not come")
