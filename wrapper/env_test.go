@@ -1,6 +1,7 @@
 package wrapper
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,28 @@ func TestHostileEnvironment(t *testing.T) {
 				t.Errorf("arguments of cdpmux: %q", p.note(t, "ensure"))
 			}
 		})
+	}
+}
+
+// The same where curl is used, and the tool that shows what curl got.
+func TestHostileStart(t *testing.T) {
+	t.Parallel()
+	for _, env := range [][]string{
+		{"BASH_ENV=" + absolute(t, "testdata/attack.sh")},
+		{"BASH_FUNC_curl%%=() { touch pwned; }", "BASH_FUNC_perl%%=() { touch pwned; }", "BASH_FUNC_tr%%=() { touch pwned; }", "BASH_FUNC_command%%=() { touch pwned; }"},
+		{"http_proxy=http://127.0.0.1:1", "ALL_PROXY=http://127.0.0.1:1", "CURL_HOME=" + absolute(t, "testdata")},
+	} {
+		m := startMachine(t)
+		p := m.post(t)
+		m.answer = func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }
+		p.env = append(p.env, env...)
+		got := p.call(t)
+		if got.code != 1 || got.stderr != "ERROR: browser start API failed (HTTP 503)\nbusy\n" {
+			t.Errorf("%q: want what the start API says, got %v", env, got)
+		}
+		if _, err := os.Stat(filepath.Join(p.dir, "pwned")); err == nil {
+			t.Errorf("%q: the environment's code ran in the place of a tool", env)
+		}
 	}
 }
 

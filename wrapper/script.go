@@ -52,11 +52,11 @@ type Settings struct {
 // Defaults are the settings of a store that nobody chose any for; Real is missing.
 func Defaults() Settings { return Settings{Slots: 3, Timeout: 120 * time.Second} }
 
-const (
-	maxSlots = 99
-	// maxSocket is the longest path a Unix socket may have on every system.
-	maxSocket = 103
-)
+// MaxSlots is the most workers a store may have: their number has two digits.
+const MaxSlots = 99
+
+// maxSocket is the longest path a Unix socket may have on every system.
+const maxSocket = 103
 
 var slugForm = regexp.MustCompile(`^([a-z0-9]+(-[a-z0-9]+)*|_web)$`)
 
@@ -85,8 +85,8 @@ func (s Script) check() error {
 		return fmt.Errorf("%q is no slug of a store", s.Slug)
 	case s.ID == "":
 		return fmt.Errorf("store %s has no id", s.Slug)
-	case s.Slots < 0 || s.Slots > maxSlots:
-		return fmt.Errorf("%d worker slots: 0 to %d are possible", s.Slots, maxSlots)
+	case s.Slots < 0 || s.Slots > MaxSlots:
+		return fmt.Errorf("%d worker slots: 0 to %d are possible", s.Slots, MaxSlots)
 	case s.Timeout < time.Second || s.Timeout%time.Second != 0:
 		return fmt.Errorf("time limit %s: at least 1s, in whole seconds", s.Timeout)
 	case s.TokenFile != "" && s.StartURL == "":

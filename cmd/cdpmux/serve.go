@@ -19,13 +19,12 @@ import (
 	"cdpmux/lifecycle"
 	"cdpmux/proxy"
 	"cdpmux/routing"
-	"cdpmux/wrapper"
 )
 
 func serveCommand() *cobra.Command {
 	o := newServeOptions()
 	cmd := &cobra.Command{
-		Use:   "serve --store NAME",
+		Use:   "serve (--store NAME | --web)",
 		Short: "Serve one store: its browser, for many clients",
 		Long: `Serve one store: its browser, for many clients.
 
@@ -76,7 +75,7 @@ const shutdownWait = 5 * time.Second
 // serve runs one store's proxy until a signal comes or the proxy fails.
 func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan os.Signal) (err error) {
 	limitMemory()
-	slug, err := wrapper.Slug(o.store, o.id)
+	slug, err := storeSlug(o.store, o.id, o.web)
 	if err != nil {
 		return err
 	}

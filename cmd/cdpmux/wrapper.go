@@ -45,17 +45,20 @@ func bindHome(cmd *cobra.Command, home *string) {
 	cmd.Flags().StringVar(home, "home", "", "state directory `DIR` (default: ~/.cdpmux)")
 }
 
-func (o *storeFlags) slug() (string, error) {
+func (o *storeFlags) slug() (string, error) { return storeSlug(o.store, o.id, o.web) }
+
+// storeSlug is the slug of the store that the flags name.
+func storeSlug(store, id string, web bool) (string, error) {
 	switch {
-	case o.web == (o.store != ""):
+	case web == (store != ""):
 		return "", errors.New("give either --store NAME or --web")
-	case o.web:
+	case web:
 		return wrapper.Web, nil
 	}
-	if err := lifecycle.CheckID(o.id); err != nil {
+	if err := lifecycle.CheckID(id); err != nil {
 		return "", err
 	}
-	return wrapper.Slug(o.store, o.id)
+	return wrapper.Slug(store, id)
 }
 
 // openBin opens the state directory and that of the wrappers in it.

@@ -8,6 +8,6 @@ if [ "${1-}" = --reload ]; then
 fi
 printf '%s\0' "$@" >"$STUB_DIR/args"
 env -0 >"$STUB_DIR/env"
-cat >"$STUB_DIR/stdin"
+cat >"$STUB_DIR/stdin" || exit 3
 echo run >>"$STUB_DIR/calls"
 eval "${STUB_DO-}"
