@@ -47,6 +47,8 @@ func TestWrongUsage(t *testing.T) {
 		"unknown command":   {[]string{"frobnicate"}, []string{"frobnicate"}},
 		"unknown flag":      {[]string{"--frobnicate"}, []string{"serve", "--store", "t", "--frobnicate"}},
 		"no store":          {[]string{"--store"}, []string{"serve"}},
+		"two stores":        {[]string{"--store", "--web"}, append(serveFlags("HOME"), "--web")},
+		"too many workers":  {[]string{"--worker-slots 100", "99"}, append(serveFlags("HOME"), "--worker-slots", "100")},
 		"no such policy":    {[]string{"--windows", "sideways"}, append(serveFlags("HOME"), "--windows", "sideways")},
 		"not a number":      {[]string{"--max-clients", "many"}, append(serveFlags("HOME"), "--max-clients", "many")},
 		"negative number":   {[]string{"--max-clients", "-1"}, append(serveFlags("HOME"), "--max-clients", "-1")},
