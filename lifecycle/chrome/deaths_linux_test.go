@@ -99,7 +99,7 @@ func proxyMain(text string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(endpoint.WS)
+	fmt.Fprintln(os.Stdout, endpoint.WS)
 	select {}
 }
 
