@@ -127,6 +127,8 @@ type noSandbox struct{}
 func (noSandbox) Error() string       { return "chrome: no usable sandbox" }
 func (noSandbox) FailureKind() string { return "launch_sandbox" }
 func (noSandbox) Next() string        { return "run it as another user" }
+func (noSandbox) Status() int         { return 503 }
+func (noSandbox) Retryable() bool     { return false }
 
 func TestFailedStartIsToldAndTriedAgain(t *testing.T) {
 	held := make(chan struct{})
