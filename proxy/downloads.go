@@ -42,7 +42,7 @@ func (s *Server) settle(d *routing.Download) {
 		} else {
 			s.downloads.Arrived++
 		}
-		s.apply(s.router.Saved(d.GUID, path, err != nil, s.actions))
+		s.apply(s.router.Saved(time.Now(), d.GUID, path, err != nil, s.actions))
 	})
 }
 
