@@ -48,6 +48,16 @@ func (h *Home) Profile(slug string) (string, error) {
 	return dir, privateDir(dir)
 }
 
+// Downloads makes and returns the directory of a store's finished downloads.
+func (h *Home) Downloads(slug string) (string, error) {
+	downloads, err := h.sub("downloads")
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(downloads, slug)
+	return dir, privateDir(dir)
+}
+
 // sub makes and returns one directory of the state directory.
 func (h *Home) sub(name string) (string, error) {
 	dir := filepath.Join(h.dir, name)

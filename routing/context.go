@@ -35,6 +35,7 @@ func (r *Router) contextMade(q *request, m *Message, env *Envelope) {
 			r.ask(nil, cdptarget.CommandDisposeBrowserContext, cdptarget.DisposeBrowserContextParams{BrowserContextID: contextID(id)}, ignore)
 		} else {
 			q.client.contexts = append(q.client.contexts, id)
+			r.pin(id)
 		}
 	}
 	r.pass(q, m, env)

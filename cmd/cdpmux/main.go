@@ -37,7 +37,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), statusCommand(), wrapperCommand(), storesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), statusCommand(), downloadsCommand(), wrapperCommand(), storesCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"cdpmux/lifecycle"
+	"cdpmux/proxy/download"
 	"cdpmux/wrapper"
 )
 
@@ -30,6 +31,10 @@ type serveOptions struct {
 	grace, requestTimeout seconds
 	tabCap                uint
 	tabCapPolicy          choice
+
+	downloads        choice
+	downloadRoots    []string
+	archiveDownloads bool
 
 	maxClients               uint
 	allowClearing            bool
@@ -52,6 +57,8 @@ func newServeOptions() *serveOptions {
 		grace:          seconds(480 * time.Second),
 		requestTimeout: seconds(30 * time.Minute),
 		tabCapPolicy:   oneOf("lru", "reject"),
+
+		downloads: oneOf("store", "client"),
 
 		logLevel:  oneOf("info", "trace", "debug", "warn", "error"),
 		logFormat: oneOf("console", "json"),
@@ -81,6 +88,9 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.Var(&o.requestTimeout, "request-timeout", "how long a command may stay unanswered by the browser; 0 is no limit")
 	f.Var(&o.onExit, "on-exit", "what becomes of the clients' tabs when the proxy stops; keep needs --browser attach")
 	f.Var(&o.startTimeout, "start-timeout", "how long a browser may take to start, as 90s or 90; 0 is no limit")
+	f.Var(&o.downloads, "downloads", "where finished downloads go: the store's directory, or one per client in it")
+	f.StringSliceVar(&o.downloadRoots, "download-roots", nil, "directories `DIR,…` under which a client may have its downloads linked (default: the store's downloads, and the system's temporary directory)")
+	f.BoolVar(&o.archiveDownloads, "archive-downloads", true, "move earlier downloads to _prev/<time> when the browser starts")
 	f.BoolVar(&o.allowClearing, "allow-clearing", false, "let clients wipe cookies that all share")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
@@ -141,6 +151,15 @@ func (o *serveOptions) backend(log zerolog.Logger) (lifecycle.Backend, error) {
 	cfg := o.chrome
 	cfg.Log = log
 	return lifecycle.NewChrome(cfg)
+}
+
+// openDownloads opens the store's download directory.
+func (o *serveOptions) openDownloads(home *lifecycle.Home, slug string) (*download.Store, error) {
+	dir, err := home.Downloads(slug)
+	if err != nil {
+		return nil, err
+	}
+	return download.Open(download.Config{Dir: dir, PerClient: o.downloads.value == "client", Roots: o.downloadRoots})
 }
 
 func (o *serveOptions) logger(stderr io.Writer) zerolog.Logger {

@@ -113,6 +113,10 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
+	downloads, err := o.openDownloads(home, slug)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(store, o.listen)
 	if err != nil {
 		return err
@@ -137,6 +141,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		KeepTabs:   o.onExit.value == "keep",
 		Attached:   o.browser.value == "attach",
 		AdminToken: admin,
+		Downloads:  downloads, ArchiveDownloads: o.archiveDownloads && o.browser.value != "attach",
 		Browser: func(ctx context.Context) (string, error) {
 			endpoint, err := backend.Start(ctx)
 			return endpoint.WS, err

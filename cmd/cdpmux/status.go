@@ -115,6 +115,13 @@ func printStatus(w io.Writer, st *proxy.Status, now time.Time) error {
 		browser += ", " + more
 	}
 	fmt.Fprintf(w, "%s: browser %s\n", st.Store, browser)
+	if d := st.Downloads; d != (proxy.DownloadStatus{}) {
+		fmt.Fprintf(w, "downloads: %d under way, %d arrived, %d failed", d.Active, d.Arrived, d.Failed)
+		if d.Error != "" {
+			fmt.Fprintf(w, " (the last: %s)", d.Error)
+		}
+		fmt.Fprintln(w)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range st.Clients {
 		state := c.State
