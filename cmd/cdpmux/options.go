@@ -40,6 +40,10 @@ type serveOptions struct {
 	allowClearing            bool
 	allowHosts, allowOrigins []string
 
+	web, noWrapper bool
+	workerSlots    uint
+	slotsGiven     bool
+
 	logLevel, logFormat choice
 }
 
@@ -65,6 +69,7 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVar(&o.store, "store", "", "`NAME` of the store: one browser profile, made on first use")
 	f.StringVar(&o.id, "id", "", "`ID` of the store (default: a random one, kept)")
+	f.BoolVar(&o.web, "web", false, "serve the browser without a store, instead of --store; log in nowhere with it")
 	f.StringVar(&o.listen, "listen", "", "loopback `ADDR` to serve on, remembered for the store; port 0 picks one for this run (default: the store's port)")
 	f.Var(&o.browser, "browser", "run a Chrome of our own, or attach to one that runs")
 	f.StringVar(&o.endpoint, "endpoint", "", "with --browser attach: `URL` of that browser, http://HOST:PORT or ws://HOST:PORT/PATH")
@@ -89,6 +94,8 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.allowClearing, "allow-clearing", false, "let clients wipe cookies that all share")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
+	f.UintVar(&o.workerSlots, "worker-slots", uint(wrapper.Defaults().Slots), "workers `N` that a call of the wrapper may name; 0 is none")
+	f.BoolVar(&o.noWrapper, "no-wrapper", false, "do not write the store's wrapper")
 	f.StringVar(&o.home, "home", "", "state directory `DIR` (default: ~/.cdpmux)")
 	f.Var(&o.logLevel, "log-level", "least `LEVEL` that is logged: trace, debug, info, warn, error")
 	f.Var(&o.logFormat, "log-format", "form of the log on stderr")
@@ -97,19 +104,16 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 // check refuses what cannot work, before anything is touched.
 func (o *serveOptions) check() error {
 	switch {
-	case o.store == "":
-		return errors.New("--store NAME is missing")
 	case o.browser.value == "attach" && o.endpoint == "":
 		return errors.New("--browser attach needs --endpoint")
 	case o.browser.value != "attach" && o.endpoint != "":
 		return errors.New("--endpoint needs --browser attach")
+	case o.workerSlots > wrapper.MaxSlots:
+		return fmt.Errorf("--worker-slots %d: at most %d", o.workerSlots, wrapper.MaxSlots)
 	case o.onExit.value == "keep" && o.browser.value != "attach":
 		return errors.New("--on-exit keep needs --browser attach: in this version a Chrome of our own ends with the proxy, and its tabs with it")
 	}
-	if err := lifecycle.CheckID(o.id); err != nil {
-		return err
-	}
-	if _, err := wrapper.Slug(o.store, o.id); err != nil {
+	if _, err := storeSlug(o.store, o.id, o.web); err != nil {
 		return err
 	}
 	if _, err := o.backend(zerolog.Nop()); err != nil {
