@@ -53,6 +53,8 @@ type Server struct {
 
 	lastBrowser string // its address; owned by the start under way
 
+	moves sync.WaitGroup // of staged files; begun by messages of the browser
+
 	mu sync.Mutex // guards the rest
 
 	router  *routing.Router
