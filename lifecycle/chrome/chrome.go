@@ -243,7 +243,9 @@ func (c *Chrome) recover(ctx context.Context) (lifecycle.Endpoint, error) {
 		endKeeper(ctx, rec.Keeper)
 	}
 	receipt := keeper.Sweep(c.cfg.Record, rec, c.cfg.Waits)
-	c.cfg.Log.Info().Interface("receipt", receipt).Msg("browser of an earlier proxy swept")
+	if rec.Receipt == nil || !rec.Receipt.Verified {
+		c.cfg.Log.Info().Interface("receipt", receipt).Msg("browser that nobody held swept")
+	}
 	if !receipt.Verified {
 		return lifecycle.Endpoint{}, pending(receipt)
 	}
