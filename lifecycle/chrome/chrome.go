@@ -252,11 +252,6 @@ func (c *Chrome) recover(ctx context.Context) (lifecycle.Endpoint, error) {
 	if c.after == lifecycle.EndNone && crashed(rec, receipt) {
 		c.after, c.why = lifecycle.EndCrash, "Chrome ended by itself while no proxy was there"
 	}
-	if rec.Host != hostname() {
-		// A container that came back under another name: the lock in the profile
-		// is of the incarnation that was just seen dead.
-		keeper.RemoveSingletons(rec.Profile, fmt.Sprintf("%s-%d", rec.Host, rec.Root.PID))
-	}
 	return lifecycle.Endpoint{}, nil
 }
 
@@ -305,7 +300,7 @@ func (c *Chrome) Stop(ctx context.Context) lifecycle.Receipt {
 	defer c.give()
 	receipt := lifecycle.Receipt{Method: lifecycle.MethodNone, Verified: true}
 	if c.held == nil {
-		if endpoint, err := c.recover(ctx); err != nil || endpoint.WS == "" {
+		if _, err := c.recover(ctx); c.held == nil {
 			receipt.Verified = !isPending(err)
 			c.after = lifecycle.EndNone
 			return receipt

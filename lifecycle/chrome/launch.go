@@ -175,11 +175,6 @@ func allowedEnv(env []string) []string {
 
 func (c *Chrome) printed(line string) { c.cfg.Log.Debug().Str("line", line).Msg("chrome prints") }
 
-func hostname() string {
-	name, _ := os.Hostname()
-	return name
-}
-
 // endKeeper kills a keeper that does not talk and waits until it is gone.
 func endKeeper(ctx context.Context, id proc.ID) {
 	_ = id.Signal(syscall.SIGKILL)
