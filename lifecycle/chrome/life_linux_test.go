@@ -15,6 +15,7 @@ import (
 // A browser that dies soon after each start, though it serves until then: it
 // is launched once and three times more, and no further.
 func TestStormOfLaunches(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	cfg := testConfig(t)
 	binary, err := findChrome("")
 	if err != nil {
@@ -60,7 +61,7 @@ func TestCyclesLeaveNothing(t *testing.T) {
 	start(t, c)
 	stopped(t, c)
 	before := litter(t)
-	for range scaled(t, 100) {
+	for range scaled(t, 40) {
 		start(t, c)
 		rec := record(t, c)
 		if r := stopped(t, c); r.Method != lifecycle.MethodGraceful {
