@@ -21,6 +21,8 @@ type Store struct {
 	Host string `json:"host,omitempty"` // empty: 127.0.0.1
 	Port int    `json:"port,omitempty"` // 0: none yet
 
+	Disabled   bool             `json:"disabled,omitempty"`    // no client is let in
+	Serve      []string         `json:"serve,omitempty"`       // flags with which ensure starts serve
 	TaskFormat string           `json:"task_format,omitempty"` // of session names: "any", or empty for 8 hex digits
 	MaxClients *uint            `json:"max_clients,omitempty"` // of its last serve
 	Wrapper    *WrapperSettings `json:"wrapper,omitempty"`     // nil: nobody chose any

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -51,6 +52,19 @@ func (h *Home) Stores() ([]*Store, error) {
 		stores = append(stores, s)
 	}
 	return stores, nil
+}
+
+// Store reads a store of the list; fs.ErrNotExist when it is not there.
+func (h *Home) Store(slug string) (*Store, error) { return h.readStore(slug) }
+
+// Disabled reports whether the store is to let nobody in. One that is not on
+// the list is not disabled.
+func (h *Home) Disabled(slug string) (bool, error) {
+	s, err := h.readStore(slug)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && s.Disabled, err
 }
 
 // ports maps each port that a store has to the slug of that store.
