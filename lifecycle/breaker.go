@@ -60,6 +60,9 @@ type Verdict struct {
 func (b *Breaker) Ended(now time.Time, end End, why string) {
 	b.Lost(now)
 	b.Last, b.Why = end, why
+	if b.forget(now); end != EndNone && b.Policy.Max > 0 && len(b.Relaunches) >= b.Policy.Max {
+		b.Open = true // the budget is used up, in vain
+	}
 }
 
 // Allow decides on a start now, and counts it when it is a relaunch.

@@ -39,7 +39,7 @@ func TestBreakerEndsTheStorm(t *testing.T) {
 	if v := b.Allow(next); !v.OK || !v.Trial {
 		t.Errorf("at the trial's time: %+v", v)
 	}
-	b.Ended(noon, EndCrash, "again")
+	b.Ended(next, EndCrash, "again")
 	if v := b.Allow(next.Add(time.Second)); v.OK || v.Next != next.Add(10*time.Minute) {
 		t.Errorf("after a trial in vain: %+v", v)
 	}
@@ -105,7 +105,7 @@ func TestBreakerCountsUnwantedEndsOnly(t *testing.T) {
 func TestBreakerSurvivesClock(t *testing.T) {
 	b := newBreaker()
 	for range 4 {
-		b.Ended(noon, EndCrash, "")
+		b.Ended(noon.AddDate(5, 0, 0), EndCrash, "")
 		b.Allow(noon.AddDate(5, 0, 0))
 	}
 	if v := b.Allow(noon); v.OK || v.Next.Sub(noon) > 10*time.Minute {

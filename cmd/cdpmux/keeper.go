@@ -1,10 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"net"
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"cdpmux/lifecycle/keeper"
@@ -19,13 +15,7 @@ func keeperCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			file := os.NewFile(3, "proxy")
-			conn, err := net.FileConn(file)
-			if err != nil {
-				return fmt.Errorf("serve starts the keeper; it has no use by hand (%w)", err)
-			}
-			file.Close()
-			if err := keeper.Run(conn); err != nil {
+			if err := keeper.Main(); err != nil {
 				return runtimeError{err}
 			}
 			return nil

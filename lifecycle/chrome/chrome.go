@@ -98,11 +98,48 @@ func (c *Chrome) Start(ctx context.Context) (lifecycle.Endpoint, error) {
 			return endpoint, err
 		}
 	}
-	endpoint, err := c.recover(ctx)
-	if err != nil || endpoint.WS != "" {
+	lock, endpoint, err := c.settle(ctx)
+	if lock == nil {
 		return endpoint, err
 	}
-	return c.launch(ctx)
+	defer lock.Close() // the keeper has it by then
+	return c.launch(ctx, lock)
+}
+
+// settle makes sure that no browser of an earlier proxy is left: it returns
+// the one that was adopted, or the lock that allows a launch.
+func (c *Chrome) settle(ctx context.Context) (*os.File, lifecycle.Endpoint, error) {
+	for deadline := time.Now().Add(10 * time.Second); ; pause(ctx) {
+		endpoint, err := c.recover(ctx)
+		if err != nil || endpoint.WS != "" {
+			return nil, endpoint, err
+		}
+		lock, err := keeper.Lock(c.cfg.Record + ".lock")
+		switch {
+		case err == nil:
+			if rec, _ := keeper.ReadRecord(c.cfg.Record); rec == nil {
+				return lock, lifecycle.Endpoint{}, nil
+			}
+			lock.Close() // of a keeper that came and went in between
+		case !errors.Is(err, keeper.ErrKept):
+			return nil, lifecycle.Endpoint{}, err
+		case ctx.Err() != nil:
+			return nil, lifecycle.Endpoint{}, ctx.Err()
+		case time.Now().After(deadline):
+			return nil, lifecycle.Endpoint{}, &lifecycle.Failure{
+				Kind: lifecycle.CleanupPending,
+				Text: "the keeper of an earlier browser is still there, and says nothing of it",
+				Hint: "try again; if it stays so, end the process `cdpmux keeper` that holds " + c.cfg.Record + ".lock",
+			}
+		}
+	}
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(20 * time.Millisecond): // the other keeper's record, or its end, is no event for us
+	case <-ctx.Done():
+	}
 }
 
 func (c *Chrome) take(ctx context.Context) error {
@@ -153,7 +190,11 @@ func (c *Chrome) reuse(ctx context.Context) (lifecycle.Endpoint, error) {
 		}
 		return lifecycle.Endpoint{}, pending(*r.Receipt)
 	}
-	c.lose(lifecycle.EndCrash, "Chrome ended by itself: "+r.Receipt.RootExit)
+	if r.Receipt.Method == lifecycle.MethodCrashed {
+		c.lose(lifecycle.EndCrash, "Chrome ended by itself: "+r.Receipt.RootExit)
+	} else {
+		c.lose(lifecycle.EndNone, "") // its keeper was told to end it
+	}
 	return lifecycle.Endpoint{}, nil
 }
 

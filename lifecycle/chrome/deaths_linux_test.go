@@ -2,9 +2,7 @@ package chrome
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/keeper"
@@ -83,26 +79,6 @@ func kill(t *testing.T, p proc.ID) {
 	eventually(t, "its end", func() bool { return !p.Alive() })
 }
 
-// proxyMain is a proxy in a process of its own: it starts the browser of the
-// Config in its argument, says so, and holds it until it is killed.
-func proxyMain(text string) error {
-	var cfg Config
-	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
-		return err
-	}
-	cfg.Log = zerolog.Nop()
-	c, err := New(cfg)
-	if err != nil {
-		return err
-	}
-	endpoint, err := c.Start(context.Background())
-	if err != nil {
-		return err
-	}
-	fmt.Println(endpoint.WS)
-	select {}
-}
-
 // Proxy, keeper, browser, or several of them are killed at any moment, also
 // between the exec of Chrome and its record.
 func TestDeathsAtAnyMoment(t *testing.T) {
@@ -112,7 +88,7 @@ func TestDeathsAtAnyMoment(t *testing.T) {
 	}
 	cfg := testConfig(t)
 	cfg.Grace = 2 * time.Second
-	for i := range scaled(t, 100) {
+	for i := range scaled(t, 60) {
 		rnd := rand.New(rand.NewPCG(uint64(i), 7))
 		wait := time.Duration(rnd.IntN(700)) * time.Millisecond
 		victims := rnd.IntN(7) + 1 // a bit each

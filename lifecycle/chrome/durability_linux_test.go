@@ -142,7 +142,9 @@ func TestLoginsOutliveStop(t *testing.T) {
 		}, true},
 		{"keeper told to end", func(t *testing.T, c *Chrome, d *driver, tab string) {
 			closed(d, tab)
-			_ = record(t, c).Keeper.Signal(syscall.SIGTERM)
+			rec := record(t, c)
+			_ = rec.Keeper.Signal(syscall.SIGTERM)
+			eventually(t, "the end of the keeper", func() bool { return !rec.Keeper.Alive() })
 		}, true},
 		{"renderers stopped", func(t *testing.T, c *Chrome, d *driver, tab string) {
 			for _, p := range ofKind(t, record(t, c), "--type=renderer") {

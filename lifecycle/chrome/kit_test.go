@@ -2,8 +2,8 @@ package chrome
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,10 +25,7 @@ func TestMain(m *testing.M) {
 	var err error
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == "keeper":
-		var conn net.Conn
-		if conn, err = net.FileConn(os.NewFile(3, "proxy")); err == nil {
-			err = keeper.Run(conn)
-		}
+		err = keeper.Main()
 	case len(os.Args) == 3 && os.Args[1] == "proxy":
 		err = proxyMain(os.Args[2])
 	default:
@@ -44,6 +41,26 @@ func runTests(m *testing.M) {
 	// The race detector would have each keeper sleep for a second at its end.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	goleak.VerifyTestMain(m)
+}
+
+// proxyMain is a proxy in a process of its own: it starts the browser of the
+// Config in its argument, says so, and holds it until it is killed.
+func proxyMain(text string) error {
+	var cfg Config
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
+		return err
+	}
+	cfg.Log = zerolog.Nop()
+	c, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	endpoint, err := c.Start(context.Background())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stdout, endpoint.WS)
+	select {}
 }
 
 // testConfig is a headless Chrome with a profile of its own. When the test

@@ -33,7 +33,7 @@ var driverSwitches = []string{
 }
 
 // launch starts a Chrome, if the gate lets it.
-func (c *Chrome) launch(ctx context.Context) (lifecycle.Endpoint, error) {
+func (c *Chrome) launch(ctx context.Context, lock *os.File) (lifecycle.Endpoint, error) {
 	binary, err := findChrome(c.cfg.Path)
 	if err != nil {
 		return lifecycle.Endpoint{}, err
@@ -55,7 +55,7 @@ func (c *Chrome) launch(ctx context.Context) (lifecycle.Endpoint, error) {
 	}
 	watch.Done("lock", true)
 	c.after, c.why = lifecycle.EndNone, ""
-	endpoint, err := c.begin(ctx, spec)
+	endpoint, err := c.begin(ctx, lock, spec)
 	started(err)
 	if err != nil {
 		return lifecycle.Endpoint{}, err
@@ -65,8 +65,8 @@ func (c *Chrome) launch(ctx context.Context) (lifecycle.Endpoint, error) {
 }
 
 // begin has a keeper start Chrome and waits until it is ready.
-func (c *Chrome) begin(ctx context.Context, spec keeper.Spec) (lifecycle.Endpoint, error) {
-	h, err := keeper.Spawn(c.cfg.Keeper, spec, c.printed)
+func (c *Chrome) begin(ctx context.Context, lock *os.File, spec keeper.Spec) (lifecycle.Endpoint, error) {
+	h, err := keeper.Spawn(c.cfg.Keeper, lock, spec, c.printed)
 	if err != nil {
 		return lifecycle.Endpoint{}, err
 	}

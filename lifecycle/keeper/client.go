@@ -35,9 +35,13 @@ type Handle struct {
 // ErrLost is the end of a keeper that did not say goodbye.
 var ErrLost = errors.New("the browser's keeper is gone")
 
-// Spawn starts a keeper by argv (`cdpmux keeper`) and gives it spec. printed
-// gets Chrome's lines, if the spec asks for them.
-func Spawn(argv []string, spec Spec, printed func(string)) (*Handle, error) {
+// ErrKept is the refusal of Lock: there is a keeper, with or without a record.
+var ErrKept = errors.New("another keeper has the browser")
+
+// Spawn starts a keeper by argv (`cdpmux keeper`, which calls Main) and gives
+// it the lock and the spec. printed gets Chrome's lines, if the spec asks for
+// them.
+func Spawn(argv []string, lock *os.File, spec Spec, printed func(string)) (*Handle, error) {
 	conn, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -45,7 +49,7 @@ func Spawn(argv []string, spec Spec, printed func(string)) (*Handle, error) {
 	defer theirs.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	// With our stderr, whoever waits for its end would wait for the keeper's.
-	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.ExtraFiles = []*os.File{theirs, lock}
 	cmd.SysProcAttr = ownSession(nil)
 	if err := cmd.Start(); err != nil {
 		conn.Close()

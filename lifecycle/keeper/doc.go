@@ -10,7 +10,7 @@
 //	both die              the same; what was stopped (SIGSTOP) is swept by the next proxy: Sweep
 //	Chrome dies           the keeper ends the rest of it, notes that, and goes
 //
-// A proxy spawns the keeper with a Unix socket as file 3, or finds it by its
-// Record. Both sides send lines of JSON: the proxy Orders (the first one is
+// A proxy spawns the keeper with a Unix socket as file 3 and the lock that
+// allows one keeper as file 4, or finds it by its Record. Both sides send lines of JSON: the proxy Orders (the first one is
 // the Spec), the keeper Reports. The newest connection is the proxy.
 package keeper

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -50,9 +51,17 @@ const (
 	retryPause = 5 * time.Second
 )
 
-// Run is the keeper's process. It takes a Spec from its first proxy and
-// returns when the browser is gone, or cannot be made to go.
-func Run(first net.Conn) error {
+// Main is the keeper's process, with what Spawn has given it: the first proxy
+// as file 3, and the lock as file 4. It returns when the browser is gone, or
+// cannot be made to go.
+func Main() error {
+	closeOnExec(4)
+	file := os.NewFile(3, "proxy")
+	first, err := net.FileConn(file)
+	if err != nil {
+		return fmt.Errorf("serve starts the keeper; it has no use by hand (%w)", err)
+	}
+	file.Close()
 	var order Order
 	in := json.NewDecoder(first)
 	if err := in.Decode(&order); err != nil {

@@ -17,6 +17,10 @@ func ownSession(*os.File) *syscall.SysProcAttr { return nil }
 
 func socketPair() (net.Conn, *os.File, error) { return nil, nil, errors.ErrUnsupported }
 
+func Lock(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func closeOnExec(int) {}
+
 func killGroup(root proc.ID) { _ = root.Signal(syscall.SIGKILL) }
 
 func reap(int) {}

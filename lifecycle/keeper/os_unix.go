@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"errors"
 	"net"
 	"os"
 	"syscall"
@@ -32,6 +33,28 @@ func socketPair() (net.Conn, *os.File, error) {
 	}
 	return conn, theirs, nil
 }
+
+// Lock takes the right to have a keeper, or returns ErrKept. It is handed to
+// the keeper (Spawn) and ends with it, however it ends: so there is never a
+// second one, not even when a proxy died between the start of its keeper and
+// the keeper's record.
+func Lock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = ErrKept
+		}
+		return nil, err
+	}
+	return f, nil
+}
+
+// closeOnExec keeps Chrome from inheriting a file of ours.
+func closeOnExec(fd int) { syscall.CloseOnExec(fd) }
 
 // killGroup kills the process group that root leads. Ours it never is.
 func killGroup(root proc.ID) {

@@ -1,0 +1,157 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// fakeBackend has a browser that ends as it is told.
+type fakeBackend struct {
+	gate     Gate
+	up       bool
+	after    End
+	fail     error // of the next launches
+	launches int
+	receipt  Receipt
+}
+
+func (b *fakeBackend) Start(ctx context.Context) (Endpoint, error) {
+	if b.up {
+		return Endpoint{WS: "ws://same"}, nil
+	}
+	started, err := b.gate(ctx, b.after, "it said so")
+	if err != nil {
+		return Endpoint{}, err
+	}
+	b.launches++
+	started(b.fail)
+	b.up, b.after = b.fail == nil, EndNone
+	return Endpoint{WS: "ws://new"}, b.fail
+}
+
+func (b *fakeBackend) Stop(context.Context) Receipt { b.up = false; return b.receipt }
+
+func (b *fakeBackend) Probe(context.Context) error { return nil }
+
+func (b *fakeBackend) crash() { b.up, b.after = false, EndCrash }
+
+func newLife(t *testing.T, file string) (*Life, *fakeBackend) {
+	t.Helper()
+	l, err := NewLife(LifeConfig{
+		Store: "shop", Policy: BreakerPolicy{3, 10 * time.Minute}, BreakerFile: file,
+		Lock: testLock(t, time.Second), Log: zerolog.Nop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &fakeBackend{gate: l.Gate, receipt: Receipt{Method: MethodGraceful, Verified: true}}
+	l.Use(b)
+	return l, b
+}
+
+func TestLifeRefusesTheStorm(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "b.json")
+	l, b := newLife(t, file)
+	var err error
+	for range 10 {
+		if _, err = l.Start(t.Context()); err == nil {
+			l.Connected()
+			l.Lost()
+			b.crash()
+		}
+	}
+	f := wantFailure(t, err, BreakerOpen)
+	if b.launches != 4 || f.RetryAfter() < 9*time.Minute || !f.Retryable() || f.Status() != 503 || !strings.Contains(f.Text, "it said so") {
+		t.Errorf("%d launches, %s, retry %s", b.launches, f, f.RetryAfter())
+	}
+	if l.Refused() == nil || l.View().State != StateRefused || l.View().NextTrial.IsZero() {
+		t.Errorf("view %+v", l.View())
+	}
+	// A stop does not help, and neither does another proxy.
+	l.Stop(t.Context())
+	next, b2 := newLife(t, file)
+	for _, l := range []*Life{l, next} {
+		_, err := l.Start(t.Context())
+		wantFailure(t, err, BreakerOpen)
+	}
+	if b2.launches != 0 {
+		t.Error("the next proxy launched")
+	}
+}
+
+func TestLifeCountsFailedLaunches(t *testing.T) {
+	l, b := newLife(t, "")
+	b.fail = &Failure{Kind: LaunchSandbox, Text: "no sandbox"}
+	for range 10 {
+		_, _ = l.Start(t.Context())
+	}
+	if f := l.Refused(); b.launches != 4 || f == nil || !strings.Contains(f.Text, "no sandbox") {
+		t.Errorf("%d launches, %v", b.launches, f)
+	}
+}
+
+// Who gives up, or is not let in by others, has launched nothing.
+func TestLifeCountsLaunchesOnly(t *testing.T) {
+	l, b := newLife(t, "")
+	release := acquire(t, l.cfg.Lock, "other")
+	l.cfg.Lock.Wait = time.Millisecond
+	b.crash()
+	for range 10 {
+		_, err := l.Start(t.Context())
+		wantFailure(t, err, LaunchBusy)
+	}
+	release()
+	b.fail = context.Canceled
+	if _, err := l.Start(t.Context()); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	b.fail = nil
+	if _, err := l.Start(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLifeStops(t *testing.T) {
+	l, b := newLife(t, "")
+	for range 10 { // wanted stops never count
+		if _, err := l.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if r := l.Stop(t.Context()); !r.Verified || l.View().State != StateStopped {
+			t.Errorf("%+v, %s", r, l.View().State)
+		}
+	}
+	for range 4 { // of a browser that hangs, they do
+		_, _ = l.Start(t.Context())
+		l.Replace(t.Context())
+	}
+	if l.Refused() == nil {
+		t.Error("replaced 4 times, and not refused")
+	}
+	b.receipt = Receipt{Survivors: 1}
+	l.Stop(t.Context())
+	if v := l.View(); v.State != StatePending && v.State != StateRefused {
+		t.Errorf("state %s", v.State)
+	}
+}
+
+func TestLifeIdle(t *testing.T) {
+	l, _ := newLife(t, "")
+	p := Picture{Active: time.Now().Add(-time.Hour)}
+	if idle, busy := l.Idle(p, time.Minute); !idle {
+		t.Errorf("busy: %s", busy)
+	}
+	l.Hold("task", time.Hour)
+	if idle, _ := l.Idle(p, time.Minute); idle {
+		t.Error("held, and swept")
+	}
+	if len(l.View().Holds) != 1 {
+		t.Errorf("%+v", l.View())
+	}
+}
