@@ -15,6 +15,12 @@ func (h *Home) TabsFile(slug string) (string, error) {
 	return filepath.Join(dir, slug+".tabs.json"), err
 }
 
+// BrowserFile is where the keeper notes which browser runs.
+func (h *Home) BrowserFile(slug string) (string, error) {
+	dir, err := h.sub("state")
+	return filepath.Join(dir, slug+".browser.json"), err
+}
+
 // MakeAdminToken makes the store's admin token anew: 256 bits in hex, in
 // run/<slug>.admin. Only the holder of the store's Lock may call it.
 func (h *Home) MakeAdminToken(slug string) (string, error) {

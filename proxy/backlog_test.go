@@ -39,7 +39,7 @@ func TestHeldCommandsAreBounded(t *testing.T) {
 	release := make(chan struct{})
 	s := startServer(t, func(s *testServer) {
 		s.limits.held = fewBytes
-		s.cfg.Browser = func(context.Context) (string, error) {
+		s.address = func(context.Context) (string, error) {
 			<-release
 			return s.browser.URL(), nil
 		}

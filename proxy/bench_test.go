@@ -19,7 +19,7 @@ func BenchmarkCommand(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer browser.Close()
-	s := New(Config{Logger: zerolog.Nop(), Browser: func(context.Context) (string, error) { return browser.URL(), nil }})
+	s := New(Config{Logger: zerolog.Nop(), Life: Life{Start: func(context.Context) (Place, error) { return Place{Address: browser.URL()}, nil }}})
 	listener := listen(b)
 	served := make(chan error)
 	go func() { served <- s.Serve(listener) }()

@@ -12,7 +12,10 @@ import (
 // start is one attempt to get a browser, shared by all who need it. It goes on
 // when those who wait for it leave.
 type start struct {
-	done chan struct{}
+	done   chan struct{}
+	ctx    context.Context
+	after  *stopping          // it waits for this end; nil: none
+	cancel context.CancelFunc // ends it: the browser is to be stopped
 
 	// set before done is closed
 	up  *upstream
@@ -34,6 +37,8 @@ func (s *Server) wake() *start {
 		st.up = s.up
 		close(st.done)
 	default:
+		st.ctx, st.cancel = context.WithCancel(s.ctx)
+		st.after = s.stopping
 		s.starting = st
 		s.wg.Add(1)
 		go s.runStart(st)
@@ -44,8 +49,12 @@ func (s *Server) wake() *start {
 // runStart carries an attempt out.
 func (s *Server) runStart(st *start) {
 	defer s.wg.Done()
+	defer st.cancel()
+	if end := st.after; end != nil { // two browsers must never share a profile
+		<-end.done
+	}
 	began := time.Now()
-	up, err := s.reach()
+	up, err := s.reach(st.ctx)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +67,11 @@ func (s *Server) runStart(st *start) {
 		}
 		return
 	}
+	if err != nil && s.stopping != nil {
+		st.err = errStopped
+		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonBrowserStopped, errStopped.Error(), s.actions))
+		return
+	}
 	if err != nil {
 		st.err = err
 		s.unreached(err)
@@ -66,11 +80,13 @@ func (s *Server) runStart(st *start) {
 	s.log.Info().Dur("ms", time.Since(began)).Msg("browser connected")
 	st.up, s.up = up, up
 	s.redial.end()
+	s.replaced = false
 	s.track(up.link)
 	go s.serveUpstream(up)
 	up.silence.since = time.Now()
 	up.watch = time.AfterFunc(s.limits.probe, func() { s.look(up) })
 	s.apply(s.router.BrowserReady(time.Now(), s.actions))
+	s.connected(true)
 }
 
 // unreached says that an attempt to get a browser was in vain.
@@ -84,6 +100,13 @@ func (s *Server) unreached(err error) {
 		return
 	}
 	wait, more := s.redial.failed(&s.limits)
+	if !more && s.cfg.Life.Stop != nil && !s.replaced { // it may run and hang: end it, and try once more
+		s.replaced = true
+		s.redial.begin()
+		s.redial.count = s.limits.redials - 1
+		s.replace(s.noBrowser)
+		return
+	}
 	if !more {
 		s.log.Error().Err(err).Str("kind", p.Kind).Msg("browser given up; the next client tries again")
 		s.apply(s.router.BrowserLost(now, routing.ReasonBrowserLost, s.noBrowser, s.actions))
@@ -94,17 +117,17 @@ func (s *Server) unreached(err error) {
 }
 
 // reach starts or finds the browser and connects to it.
-func (s *Server) reach() (*upstream, error) {
-	ctx, cancel := s.ctx, context.CancelFunc(func() {})
+func (s *Server) reach(ctx context.Context) (*upstream, error) {
+	cancel := context.CancelFunc(func() {})
 	if s.cfg.StartTimeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.StartTimeout)
 	}
 	defer cancel()
-	address, err := s.cfg.Browser(ctx)
+	place, err := s.cfg.Life.Start(ctx)
 	var up *upstream
 	if err == nil {
-		s.meet(address)
-		up, err = dial(ctx, address, &s.limits)
+		s.meet(place)
+		up, err = dial(ctx, place.Address, &s.limits)
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("%w after %s: %w", errStartTimeout, s.cfg.StartTimeout, err)

@@ -90,6 +90,10 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // serveClient serves a WebSocket handshake and the connection behind it.
 func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, a address) {
 	id, page := a.client, a.page
+	if err := s.refused(); err != nil {
+		s.sendProblem(w, problemOf(err))
+		return
+	}
 	if page == "" && !s.admit(id) {
 		s.sendProblem(w, s.fullHouse())
 		return

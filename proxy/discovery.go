@@ -80,7 +80,11 @@ func (s *Server) handOut() string {
 // version waits for the browser and for what it says of itself. When that
 // cannot be had it answers and returns false.
 func (s *Server) version(w http.ResponseWriter, r *http.Request) (routing.Version, bool) {
-	up, err := s.browser(r.Context())
+	err := s.refused()
+	var up *upstream
+	if err == nil {
+		up, err = s.browser(r.Context())
+	}
 	if err != nil {
 		s.sendProblem(w, problemOf(err))
 		return routing.Version{}, false

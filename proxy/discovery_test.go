@@ -55,7 +55,7 @@ func TestDiscoveryIsChromes(t *testing.T) {
 	// are in both.
 	chrome, behind := proxytest.StartChromium(t), proxytest.StartChromium(t)
 	s := startServer(t, func(s *testServer) {
-		s.cfg.Browser = func(context.Context) (string, error) { return behind.WS, nil }
+		s.address = func(context.Context) (string, error) { return behind.WS, nil }
 	})
 	for _, prefix := range []string{"", "/client-a"} {
 		t.Run("at "+prefix, func(t *testing.T) {
@@ -110,7 +110,7 @@ func put(t *testing.T, s *testServer, path string) (e entry) {
 func TestListsAreTheClientsOwn(t *testing.T) {
 	chrome := proxytest.StartChromium(t)
 	s := startServer(t, func(s *testServer) {
-		s.cfg.Browser = func(context.Context) (string, error) { return chrome.WS, nil }
+		s.address = func(context.Context) (string, error) { return chrome.WS, nil }
 	})
 	c := proxytest.Dial(t, s.ws("/client-a"))
 	page := c.NewPage("data:text/html,<title>a%26b</title>")
@@ -154,7 +154,7 @@ func TestListsAreTheClientsOwn(t *testing.T) {
 func TestPageSocket(t *testing.T) {
 	chrome := proxytest.StartChromium(t)
 	s := startServer(t, func(s *testServer) {
-		s.cfg.Browser = func(context.Context) (string, error) { return chrome.WS, nil }
+		s.address = func(context.Context) (string, error) { return chrome.WS, nil }
 	})
 	for _, prefix := range []string{"", "/client-a"} {
 		tab := put(t, s, prefix+"/json/new?about:blank")

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"time"
 
 	"cdpmux/proxy/download"
@@ -70,15 +71,16 @@ func (s *Server) aborted(d *routing.Download) {
 	s.log.Warn().Str("client", routing.ShortID(d.Client)).Str("file", d.Name).Str("directory", s.cfg.Downloads.Staging()).Msg("a download did not arrive: " + why)
 }
 
-// meet prepares the staging directory for the browser at address. What a dead
+// meet prepares the staging directory for the browser at place. What a dead
 // browser left half done goes; files that are complete, and whose end nobody
 // was there to hear of, are kept.
-func (s *Server) meet(address string) {
+func (s *Server) meet(place Place) {
 	if s.cfg.Downloads == nil {
 		return
 	}
-	another := address != s.lastBrowser && !(s.lastBrowser == "" && s.cfg.Attached)
-	s.lastBrowser = address
+	id := cmp.Or(place.ID, place.Address)
+	another := id != s.lastBrowser && !(s.lastBrowser == "" && (place.Adopted || s.cfg.Attached))
+	s.lastBrowser = id
 	now := time.Now()
 	var err error
 	if another {

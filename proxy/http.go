@@ -42,6 +42,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sendText(w, http.StatusOK, "ok")
 	case path == "/readyz":
 		s.serveReady(w)
+	case strings.HasPrefix(path, "/v1/"):
+		s.serveControl(w, r, path)
 	case path == "/status":
 		s.serveStatus(w, r)
 	default:
@@ -99,10 +101,20 @@ func randomID() string {
 	return string(id)
 }
 
-// serveReady: a browser that is not up may be started at any time.
+// serveReady says whether a client that came now would have a browser: one
+// that is not up may be started at any time.
 func (s *Server) serveReady(w http.ResponseWriter) {
-	if s.ctx.Err() != nil {
-		sendText(w, http.StatusServiceUnavailable, errShutdown.Error())
+	err := s.refused()
+	s.mu.Lock()
+	switch {
+	case s.closing:
+		err = errShutdown
+	case err == nil && s.redial.on:
+		err = errLost
+	}
+	s.mu.Unlock()
+	if err != nil {
+		sendText(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
 	sendText(w, http.StatusOK, "ready")

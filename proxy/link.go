@@ -37,6 +37,7 @@ type limits struct {
 	tick      time.Duration // how often a write that makes no progress is looked at
 	answer    time.Duration // what an HTTP request waits for the browser's answer
 	tabsWait  time.Duration // what closing the clients' tabs may take at the end
+	cleanup   time.Duration // between attempts to get rid of what is left of a browser
 	retry     time.Duration // Retry-After of what may work later
 
 	redials    int           // attempts to get a lost browser back
@@ -65,6 +66,7 @@ var defaultLimits = limits{
 	tick:      250 * time.Millisecond,
 	answer:    30 * time.Second,
 	tabsWait:  2 * time.Second,
+	cleanup:   10 * time.Second,
 	retry:     5 * time.Second,
 
 	redials:    10,

@@ -1,13 +1,15 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
-	"slices"
 	"strconv"
+	"time"
 )
 
 // problem is the one form in which HTTP clients are told why something that
@@ -19,11 +21,14 @@ type problem struct {
 	Next      string `json:"next"`
 
 	status int
+	after  time.Duration // for Retry-After; 0: as usual
 }
 
 var (
 	errStartTimeout = errors.New("browser is not up")
+	errDraining     = errors.New("the operator lets nobody in")
 	errShutdown     = errors.New("proxy is shutting down")
+	errStopped      = errors.New("browser stopped")
 	errLost         = errors.New("browser connection lost")
 	errSilent       = errors.New("browser does not answer; whether it was carried out is unknown")
 )
@@ -37,10 +42,20 @@ func problemOf(err error) problem {
 	}
 	var kind interface{ FailureKind() string }
 	var next interface{ Next() string }
+	var told interface {
+		Status() int
+		Retryable() bool
+	}
+	var wait interface{ RetryAfter() time.Duration }
 	switch {
 	case errors.As(err, &kind):
 		p.Kind = kind.FailureKind()
-		p.Retryable = !slices.Contains(lasting, p.Kind)
+		if errors.As(err, &told) {
+			p.status, p.Retryable = told.Status(), told.Retryable()
+		}
+		if errors.As(err, &wait) {
+			p.after = wait.RetryAfter()
+		}
 		if errors.As(err, &next) {
 			p.Next = next.Next()
 		}
@@ -48,6 +63,10 @@ func problemOf(err error) problem {
 		p.Kind = launchTimeout
 	case errors.Is(err, context.DeadlineExceeded):
 		p.status = http.StatusGatewayTimeout
+	case errors.Is(err, errDraining):
+		p.Kind, p.Next = "draining", "try again later"
+	case errors.Is(err, errNotOurs):
+		p.Kind, p.Retryable, p.Next, p.status = "browser_in_use", false, "end it where it was started", http.StatusConflict
 	case errors.Is(err, errShutdown), errors.Is(err, context.Canceled):
 		p.Text, p.Kind, p.Next = errShutdown.Error(), "draining", "try again when it is up"
 	}
@@ -58,11 +77,6 @@ func problemOf(err error) problem {
 }
 
 const launchTimeout = "launch_timeout"
-
-// lasting are the kinds of failure that waiting does not mend.
-var lasting = []string{
-	"browser_missing", "launch_sandbox", "no_display", "profile_denied", "profile_foreign_host", "profile_invalid", "tmpdir_too_long",
-}
 
 // fullHouse is the refusal of a client too many.
 func (s *Server) fullHouse() problem {
@@ -79,6 +93,7 @@ func (p problem) line() string { return fmt.Sprintf("%s: %s; %s", p.Kind, p.Text
 
 func (s *Server) sendProblem(w http.ResponseWriter, p problem) {
 	body, _ := json.Marshal(p) // strings and a bool
-	w.Header().Set("Retry-After", strconv.Itoa(int(s.limits.retry.Seconds())))
+	after := cmp.Or(p.after, s.limits.retry)
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	send(w, p.status, jsonType, string(body)+"\n")
 }

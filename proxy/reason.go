@@ -24,6 +24,8 @@ const (
 	takenOver
 	browserLost
 	startFailed
+	browserStopped
+	endedByOperator
 	targetClosed
 	noTarget
 
@@ -40,18 +42,20 @@ type reasonInfo struct {
 }
 
 var reasons = [...]reasonInfo{
-	clientLeft:    {0, "client left", zerolog.InfoLevel, "client_left"},
-	protocolError: {websocket.CloseProtocolError, "not a valid WebSocket frame", zerolog.WarnLevel, "protocol_error"},
-	binaryFrame:   {websocket.CloseUnsupportedData, "text frames only", zerolog.WarnLevel, "binary_frame"},
-	messageTooBig: {websocket.CloseMessageTooBig, "message of 100 MiB or more", zerolog.WarnLevel, "message_too_big"},
-	slowConsumer:  {4008, "slow consumer", zerolog.WarnLevel, "slow_consumer"},
-	shuttingDown:  {websocket.CloseGoingAway, "proxy is shutting down", zerolog.InfoLevel, "shutdown"},
-	browserClose:  {websocket.CloseNormalClosure, "Browser.close", zerolog.InfoLevel, "browser_close"},
-	takenOver:     {4409, "client id claimed by a newer connection", zerolog.ErrorLevel, "taken_over"},
-	browserLost:   {websocket.CloseServiceRestart, "browser connection lost; connect again", zerolog.WarnLevel, "browser_lost"},
-	startFailed:   {websocket.CloseTryAgainLater, "browser could not be started", zerolog.ErrorLevel, "start_failed"},
-	targetClosed:  {0, "target closed", zerolog.InfoLevel, "target_closed"},
-	noTarget:      {0, "no such target", zerolog.InfoLevel, "no_target"},
+	clientLeft:      {0, "client left", zerolog.InfoLevel, "client_left"},
+	protocolError:   {websocket.CloseProtocolError, "not a valid WebSocket frame", zerolog.WarnLevel, "protocol_error"},
+	binaryFrame:     {websocket.CloseUnsupportedData, "text frames only", zerolog.WarnLevel, "binary_frame"},
+	messageTooBig:   {websocket.CloseMessageTooBig, "message of 100 MiB or more", zerolog.WarnLevel, "message_too_big"},
+	slowConsumer:    {4008, "slow consumer", zerolog.WarnLevel, "slow_consumer"},
+	shuttingDown:    {websocket.CloseGoingAway, "proxy is shutting down", zerolog.InfoLevel, "shutdown"},
+	browserClose:    {websocket.CloseNormalClosure, "Browser.close", zerolog.InfoLevel, "browser_close"},
+	takenOver:       {4409, "client id claimed by a newer connection", zerolog.ErrorLevel, "taken_over"},
+	browserLost:     {websocket.CloseServiceRestart, "browser connection lost; connect again", zerolog.WarnLevel, "browser_lost"},
+	startFailed:     {websocket.CloseTryAgainLater, "browser could not be started", zerolog.ErrorLevel, "start_failed"},
+	browserStopped:  {websocket.CloseServiceRestart, "browser stopped; connect again to start it", zerolog.InfoLevel, "browser_stopped"},
+	endedByOperator: {websocket.CloseNormalClosure, "ended by the operator", zerolog.InfoLevel, "ended_by_operator"},
+	targetClosed:    {0, "target closed", zerolog.InfoLevel, "target_closed"},
+	noTarget:        {0, "no such target", zerolog.InfoLevel, "no_target"},
 }
 
 func (r reason) info() reasonInfo { return reasons[r] }
@@ -77,11 +81,13 @@ const maxCloseText = 123
 
 // routed translates the Router's reasons.
 var routed = map[routing.Reason]reason{
-	routing.ReasonBrowserClose: browserClose,
-	routing.ReasonTakenOver:    takenOver,
-	routing.ReasonBrowserLost:  browserLost,
-	routing.ReasonStartFailed:  startFailed,
-	routing.ReasonShutdown:     shuttingDown,
-	routing.ReasonTargetClosed: targetClosed,
-	routing.ReasonNoTarget:     noTarget,
+	routing.ReasonBrowserClose:   browserClose,
+	routing.ReasonTakenOver:      takenOver,
+	routing.ReasonBrowserLost:    browserLost,
+	routing.ReasonStartFailed:    startFailed,
+	routing.ReasonShutdown:       shuttingDown,
+	routing.ReasonBrowserStopped: browserStopped,
+	routing.ReasonOperator:       endedByOperator,
+	routing.ReasonTargetClosed:   targetClosed,
+	routing.ReasonNoTarget:       noTarget,
 }

@@ -89,7 +89,7 @@ func TestBrowserIsGivenUp(t *testing.T) {
 	var away atomic.Bool
 	s := startServer(t, func(s *testServer) {
 		quickRedials(s)
-		s.cfg.Browser = func(context.Context) (string, error) {
+		s.address = func(context.Context) (string, error) {
 			if away.Load() {
 				return "", errors.New("nobody there")
 			}

@@ -114,7 +114,7 @@ func TestTheLineBreaks(t *testing.T) {
 			r := startRelay(t, at.Host)
 			address := strings.Replace(chromium.WS, at.Host, r.addr, 1)
 			s := startServer(t, func(s *testServer) {
-				s.cfg.Browser = func(context.Context) (string, error) { return address, nil }
+				s.address = func(context.Context) (string, error) { return address, nil }
 				s.limits.probe, s.limits.silent, s.limits.dead = 200*time.Millisecond, 600*time.Millisecond, 2*time.Second
 				s.limits.redialWait = 100 * time.Millisecond
 			})

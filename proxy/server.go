@@ -36,13 +36,8 @@ type Config struct {
 	ArchiveDownloads bool            // at the browser's start files of before are moved away
 	AdminToken       string          // what /status asks for; "" lets nobody in
 
-	// Browser starts or finds the browser and returns the address of its
-	// WebSocket. It is called when a browser is needed and there is none, by
-	// one goroutine at a time, and again after that browser was lost. An error
-	// may have the methods FailureKind() string and Next() string, which
-	// clients are told of.
-	Browser      func(ctx context.Context) (address string, err error)
-	StartTimeout time.Duration // of Browser and the connection; 0 is none
+	Life         Life
+	StartTimeout time.Duration // of Life.Start and the connection; 0 is none
 }
 
 // Server is the proxy of one browser.
@@ -69,6 +64,12 @@ type Server struct {
 	starting  *start        // nil while none is being started
 	noBrowser string        // why the last start failed
 	redial    redial
+	stopping  *stopping            // nil while the browser is not being ended
+	cleanup   bool                 // something of the last browser is left
+	replaced  bool                 // the browser that was lost has been ended since
+	since     time.Time            // when the browser's connection came up last
+	draining  bool                 // newcomers are turned away
+	holds     map[string]time.Time // what keeps the browser from the idle sweep, and until when
 
 	clients   map[routing.ConnID]*client // those that the Router knows
 	links     map[*link]struct{}         // every WebSocket that is not closed yet
@@ -98,6 +99,7 @@ func New(cfg Config) *Server {
 		links:     map[*link]struct{}{},
 		upgrading: map[string]int{},
 		requests:  map[uint64]chan<- routing.Result{},
+		holds:     map[string]time.Time{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timer = stopped(s.tick)
@@ -172,9 +174,20 @@ func (s *Server) closeClients(ctx context.Context) {
 		s.apply(s.router.DetachAll(time.Now(), errShutdown.Error(), s.actions))
 		tabs = s.router.Tabs()
 	} else {
-		s.apply(s.router.CloseAll(time.Now(), errShutdown.Error(), s.actions))
+		s.apply(s.router.CloseAll(time.Now(), errShutdown.Error(), routing.ReasonShutdown, s.actions))
 	}
 	s.failRequests(errShutdown.Error())
+	s.awaitIdle(ctx)
+	if s.up != nil && s.router.Idle() {
+		tabs = nil
+	}
+	s.mu.Unlock()
+	s.state.write(tabs) // what is left is for the next proxy to close
+}
+
+// awaitIdle waits, for a moment, until nothing of the clients' is left in the
+// browser. The lock is held, but not while it waits.
+func (s *Server) awaitIdle(ctx context.Context) {
 	idle := make(chan struct{})
 	s.idle = idle
 	if s.up == nil {
@@ -183,7 +196,6 @@ func (s *Server) closeClients(ctx context.Context) {
 	}
 	s.noteIdle()
 	s.mu.Unlock()
-
 	ctx, cancel := context.WithTimeout(ctx, s.limits.tabsWait)
 	defer cancel()
 	select {
@@ -192,11 +204,6 @@ func (s *Server) closeClients(ctx context.Context) {
 		s.log.Warn().Msg("tabs of clients may be left open")
 	}
 	s.mu.Lock()
-	if s.up != nil && s.router.Idle() {
-		tabs = nil
-	}
-	s.mu.Unlock()
-	s.state.write(tabs) // what is left is for the next proxy to close
 }
 
 // Wait returns when everything that the server started has ended.

@@ -22,6 +22,7 @@ type testServer struct {
 	*Server
 	addr    string
 	browser *proxytest.Browser
+	address func(context.Context) (string, error) // of the browser
 	starts  atomic.Int32
 }
 
@@ -30,14 +31,14 @@ func startServer(t *testing.T, setup func(*testServer)) *testServer {
 	t.Helper()
 	s := &testServer{browser: proxytest.Start(t)}
 	s.Server = New(Config{Store: "demo/1a2b3c4d", MaxClients: 16, Logger: zerolog.Nop()})
-	s.cfg.Browser = func(context.Context) (string, error) { return s.browser.URL(), nil }
+	s.address = func(context.Context) (string, error) { return s.browser.URL(), nil }
 	if setup != nil {
 		setup(s)
 	}
-	reach := s.cfg.Browser
-	s.cfg.Browser = func(ctx context.Context) (string, error) {
+	s.cfg.Life.Start = func(ctx context.Context) (Place, error) {
 		s.starts.Add(1)
-		return reach(ctx)
+		address, err := s.address(ctx)
+		return Place{Address: address}, err
 	}
 	listener := listen(t)
 	s.addr = listener.Addr().String()
@@ -87,7 +88,7 @@ func (s *testServer) do(t *testing.T, method, path string) (int, http.Header, st
 func TestCommandsSentWhileTheBrowserStartsAreAnsweredInOrder(t *testing.T) {
 	release := make(chan struct{})
 	s := startServer(t, func(s *testServer) {
-		s.cfg.Browser = func(context.Context) (string, error) {
+		s.address = func(context.Context) (string, error) {
 			<-release
 			return s.browser.URL(), nil
 		}
@@ -130,7 +131,7 @@ func (noSandbox) Next() string        { return "run it as another user" }
 func TestFailedStartIsToldAndTriedAgain(t *testing.T) {
 	held := make(chan struct{})
 	s := startServer(t, func(s *testServer) {
-		s.cfg.Browser = func(context.Context) (string, error) {
+		s.address = func(context.Context) (string, error) {
 			<-held
 			return "", noSandbox{}
 		}
@@ -163,7 +164,7 @@ func TestFailedStartIsToldAndTriedAgain(t *testing.T) {
 func TestStartTimeout(t *testing.T) {
 	s := startServer(t, func(s *testServer) {
 		s.cfg.StartTimeout = 50 * time.Millisecond
-		s.cfg.Browser = func(ctx context.Context) (string, error) {
+		s.address = func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}
@@ -291,7 +292,7 @@ func TestShutdown(t *testing.T) {
 
 func TestShutdownDuringAStart(t *testing.T) {
 	s := startServer(t, func(s *testServer) {
-		s.cfg.Browser = func(ctx context.Context) (string, error) {
+		s.address = func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}

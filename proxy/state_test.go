@@ -58,7 +58,7 @@ func TestStateOutlivesTheProxy(t *testing.T) {
 
 	first := startServer(t, func(s *testServer) {
 		keepState(path)(s)
-		s.cfg.Browser = func(ctx context.Context) (string, error) {
+		s.address = func(ctx context.Context) (string, error) {
 			if killed.Load() {
 				return "", errors.New("killed")
 			}
@@ -87,7 +87,7 @@ func TestStateOutlivesTheProxy(t *testing.T) {
 
 	second := startServer(t, func(s *testServer) {
 		keepState(copied)(s)
-		s.cfg.Browser = reach
+		s.address = reach
 		s.cfg.Grace = time.Hour
 	})
 	a = proxytest.Dial(t, second.ws("/client-a"))

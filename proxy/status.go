@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
@@ -25,7 +26,9 @@ import (
 //	  "close_reasons": {"client_left": 3}
 //	}
 //
-// A browser is stopped, starting, ready, or degraded: lost, and being sought.
+// A browser is stopped, starting, ready, degraded (lost, and being sought),
+// stopping, cleanup_pending (something of it is left), refused (it ended too
+// often; error says until when) or disabled.
 // A client is connected, in grace (until says when its tabs go), or known by
 // what it did over HTTP alone; id "" is whoever uses HTTP without a name.
 // A tab is ready, navigating, failed (error says why, where its client was
@@ -73,11 +76,12 @@ type Counts struct {
 
 // Status says what there is now.
 func (s *Server) Status() Status {
+	refusal := s.refused()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	is := s.router.Status()
 	st := Status{
-		Store: s.cfg.Store, Browser: s.browserStatus(), Clients: []ClientStatus{},
+		Store: s.cfg.Store, Browser: s.browserStatus(refusal), Clients: []ClientStatus{},
 		Counts: Counts{
 			Conns: is.Stats.Conns, Targets: is.Stats.Targets, Sessions: is.Stats.Sessions,
 			Requests: is.Stats.Requests, Held: is.Stats.Held, Strays: is.Strays,
@@ -112,8 +116,13 @@ func (s *Server) Status() Status {
 	return st
 }
 
-func (s *Server) browserStatus() BrowserStatus {
+// browserStatus is told why newcomers are refused, if they are.
+func (s *Server) browserStatus(refusal error) BrowserStatus {
 	switch {
+	case s.stopping != nil:
+		return BrowserStatus{State: "stopping"}
+	case s.cleanup:
+		return BrowserStatus{State: "cleanup_pending"}
 	case s.up != nil:
 		v, _ := s.router.Version()
 		return BrowserStatus{State: "ready", Product: v.Product}
@@ -122,8 +131,15 @@ func (s *Server) browserStatus() BrowserStatus {
 	case s.starting != nil:
 		return BrowserStatus{State: "starting"}
 	}
+	if refusal != nil {
+		p := problemOf(refusal)
+		return BrowserStatus{State: cmp.Or(refusedStates[p.Kind], "stopped"), Error: p.line()}
+	}
 	return BrowserStatus{State: "stopped", Error: s.noBrowser}
 }
+
+// refusedStates name a browser that may not be started now, by the reason.
+var refusedStates = map[string]string{"breaker_open": "refused", "store_locked": "disabled"}
 
 func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {

@@ -127,6 +127,7 @@ func (s *Server) lost(up *upstream, err error) {
 	s.up = nil
 	up.watch.Stop()
 	s.log.Warn().Err(err).Msg("browser connection lost")
+	s.connected(false)
 	s.apply(s.router.BrowserGone(time.Now(), errLost.Error(), s.actions))
 	s.failRequests(errLost.Error())
 	s.noteIdle()

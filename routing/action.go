@@ -64,6 +64,10 @@ const (
 	ReasonStartFailed
 	// ReasonShutdown: the proxy ends.
 	ReasonShutdown
+	// ReasonBrowserStopped: the browser is stopped, and the next client starts another one.
+	ReasonBrowserStopped
+	// ReasonOperator: the operator ended the client.
+	ReasonOperator
 	// ReasonTargetClosed: the page of a page socket is gone.
 	ReasonTargetClosed
 	// ReasonNoTarget: a page socket asked for a page that is not the client's.

@@ -9,6 +9,7 @@ import (
 // sent, now or later, unless the connection ends first.
 func (r *Router) FromClient(now time.Time, id ConnID, m *Message, env *Envelope, out []Action) []Action {
 	r.begin(now, out)
+	r.active = now
 	switch c := r.conns[id]; {
 	case c == nil: // ended meanwhile
 	case c.state == connOpening:

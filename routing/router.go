@@ -51,6 +51,7 @@ type Router struct {
 
 	front *window // the normal window that was created last in the foreground
 
+	active   time.Time // when the browser was used last
 	lastConn ConnID
 	lastID   int32
 	lastUse  uint64
@@ -137,15 +138,16 @@ func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Act
 	return r.out
 }
 
-// CloseAll is the beginning of the proxy's own end: what clients wait for is
-// answered with an error, their connections are closed, and all that is theirs
-// is closed in Chrome. [Router.Idle] says when that is done.
-func (r *Router) CloseAll(now time.Time, why string, out []Action) []Action {
+// CloseAll is the beginning of the browser's end, or of the proxy's own: what
+// clients wait for is answered with an error, their connections are closed, and
+// all that is theirs is closed in Chrome. [Router.Idle] says when that is done.
+func (r *Router) CloseAll(now time.Time, why string, reason Reason, out []Action) []Action {
 	r.begin(now, out)
-	r.closeConns(why)
+	r.closeConns(why, reason)
 	for _, id := range slices.Sorted(maps.Keys(r.clients)) {
 		r.leave(r.clients[id])
 	}
+	r.clients[""] = &client{} // whoever uses HTTP without a name comes back
 	return r.out
 }
 
@@ -155,12 +157,12 @@ func (r *Router) CloseAll(now time.Time, why string, out []Action) []Action {
 // browser has taken that in.
 func (r *Router) DetachAll(now time.Time, why string, out []Action) []Action {
 	r.begin(now, out)
-	r.closeConns(why)
+	r.closeConns(why, ReasonShutdown)
 	return r.out
 }
 
 // closeConns answers what clients wait for and closes their connections.
-func (r *Router) closeConns(why string) {
+func (r *Router) closeConns(why string, reason Reason) {
 	for _, q := range r.inOrder() {
 		if q.conn != nil {
 			r.reply(q.session, q.clientID, errorBody(codeServer, why))
@@ -169,7 +171,7 @@ func (r *Router) closeConns(why string) {
 	}
 	for _, c := range r.connsInOrder() {
 		r.refuseHeld(c, why)
-		r.end(c, ReasonShutdown)
+		r.end(c, reason)
 	}
 }
 

@@ -82,6 +82,9 @@ func (r *Router) created(raw []byte) {
 	if r.settling {
 		return // older than this proxy: nobody's
 	}
+	if info.Type == typePage && len(r.creating) == 0 {
+		r.active = r.now
+	}
 	t.fresh = r.hub.on && info.Subtype == "" && (info.Type == typePage || info.isWorker())
 	if t.fresh {
 		r.remind(patience, t, (*Router).hubOverdue)
@@ -130,6 +133,9 @@ func (r *Router) changed(raw []byte) {
 	if info.OpenerID == "" {
 		info.OpenerID = t.info.OpenerID
 	}
+	if info.Type == typePage && info.URL != t.info.URL {
+		r.active = r.now
+	}
 	activated := t.info.Subtype != "" && info.Subtype == ""
 	t.info, t.raw = info, bytes.Clone(raw)
 	t.visited = t.visited || isPlace(info.URL)
@@ -152,6 +158,9 @@ func (r *Router) destroyed(id string) {
 	t := r.targets[id]
 	if t == nil {
 		return
+	}
+	if t.info.Type == typePage && !t.closing {
+		r.active = r.now
 	}
 	for len(t.sessions) > 0 {
 		r.removeSession(t.sessions[len(t.sessions)-1])

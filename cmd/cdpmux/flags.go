@@ -11,9 +11,13 @@ import (
 
 // aliases are variables of vibe-seller's that are taken when ours is not set.
 var aliases = map[string]string{
-	"start-timeout": "VIBE_BROWSER_START_TIMEOUT_S",
-	"tab-cap":       "VIBE_TAB_CAP",
-	"worker-slots":  "VIBE_BROWSER_WORKER_SLOTS",
+	"browser-idle":    "VIBE_BROWSER_IDLE_S",
+	"relaunch-max":    "VIBE_BROWSER_RELAUNCH_MAX",
+	"relaunch-window": "VIBE_BROWSER_RELAUNCH_WINDOW_S",
+	"lock-wait":       "VIBE_BROWSER_LOCK_WAIT_S",
+	"start-timeout":   "VIBE_BROWSER_START_TIMEOUT_S",
+	"tab-cap":         "VIBE_TAB_CAP",
+	"worker-slots":    "VIBE_BROWSER_WORKER_SLOTS",
 }
 
 // fromEnv sets each flag --a-b that is not on the command line from

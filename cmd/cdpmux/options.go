@@ -29,6 +29,9 @@ type serveOptions struct {
 	eager                    bool
 	startTimeout             seconds
 
+	browserIdle, relaunchWindow, lockWait seconds
+	relaunchMax                           uint
+
 	grace, requestTimeout seconds
 	tabCap                uint
 	tabCapPolicy          choice
@@ -54,6 +57,10 @@ func newServeOptions() *serveOptions {
 		windows:      oneOf("client", "tab", "shared"),
 		onExit:       oneOf("close", "keep"),
 		startTimeout: seconds(180 * time.Second),
+
+		browserIdle:    seconds(300 * time.Second),
+		relaunchWindow: seconds(600 * time.Second),
+		lockWait:       seconds(60 * time.Second),
 
 		grace:          seconds(480 * time.Second),
 		requestTimeout: seconds(30 * time.Minute),
@@ -87,11 +94,15 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.UintVar(&o.tabCap, "tab-cap", 12, "tabs a client may have; 0 is no limit")
 	f.Var(&o.tabCapPolicy, "tab-cap-policy", "at one tab too many: close the one used least recently, or refuse it")
 	f.Var(&o.requestTimeout, "request-timeout", "how long a command may stay unanswered by the browser; 0 is no limit")
-	f.Var(&o.onExit, "on-exit", "what becomes of the clients' tabs when the proxy stops; keep needs --browser attach")
+	f.Var(&o.onExit, "on-exit", "what becomes of the browser and the clients' tabs when the proxy stops: keep leaves them to the next one, for --grace")
 	f.Var(&o.startTimeout, "start-timeout", "how long a browser may take to start, as 90s or 90; 0 is no limit")
 	f.Var(&o.downloads, "downloads", "where finished downloads go: the store's directory, or one per client in it")
 	f.StringSliceVar(&o.downloadRoots, "download-roots", nil, "directories `DIR,…` under which a client may have its downloads linked (default: the store's downloads, and the system's temporary directory)")
 	f.BoolVar(&o.archiveDownloads, "archive-downloads", true, "move earlier downloads to _prev/<time> when the browser starts")
+	f.Var(&o.browserIdle, "browser-idle", "stop a browser that nobody has used for so long; 0 never does")
+	f.UintVar(&o.relaunchMax, "relaunch-max", 3, "starts of a browser that ended by itself, within --relaunch-window; 0 is no limit")
+	f.Var(&o.relaunchWindow, "relaunch-window", "see --relaunch-max; 0 is no limit")
+	f.Var(&o.lockWait, "lock-wait", "how long a browser waits for its turn to start on this machine")
 	f.BoolVar(&o.allowClearing, "allow-clearing", false, "let clients wipe cookies that all share")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
@@ -111,13 +122,11 @@ func (o *serveOptions) check() error {
 		return errors.New("--endpoint needs --browser attach")
 	case o.workerSlots > wrapper.MaxSlots:
 		return fmt.Errorf("--worker-slots %d: at most %d", o.workerSlots, wrapper.MaxSlots)
-	case o.onExit.value == "keep" && o.browser.value != "attach":
-		return errors.New("--on-exit keep needs --browser attach: in this version a Chrome of our own ends with the proxy, and its tabs with it")
 	}
 	if _, err := storeSlug(o.store, o.id, o.web); err != nil {
 		return err
 	}
-	if _, err := o.backend(zerolog.Nop()); err != nil {
+	if _, err := o.backend(zerolog.Nop(), nil, ""); err != nil {
 		return err
 	}
 	return checkListen(o.listen)
@@ -144,13 +153,14 @@ func checkListen(addr string) error {
 	return nil
 }
 
-// backend joins the flags to the browser they ask for.
-func (o *serveOptions) backend(log zerolog.Logger) (lifecycle.Backend, error) {
+// backend joins the flags to the browser they ask for. gate and record are for
+// a browser of ours; without them it is only checked whether that can be.
+func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, record string) (lifecycle.Backend, error) {
 	if o.browser.value == "attach" {
 		return lifecycle.NewAttach(o.endpoint)
 	}
 	cfg := o.chrome
-	cfg.Log = log
+	cfg.Log, cfg.Gate, cfg.Record, cfg.Grace = log, gate, record, time.Duration(o.grace)
 	return chrome.New(cfg)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cdpmux/lifecycle"
+	"cdpmux/lifecycle/chrome"
 	"cdpmux/proxy"
 	"cdpmux/routing"
 )
@@ -97,10 +98,19 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 			return err
 		}
 	}
-	backend, err := o.backend(log)
+	life, err := newLife(o, home, slug, log)
 	if err != nil {
 		return err
 	}
+	record, err := home.BrowserFile(slug)
+	if err != nil {
+		return err
+	}
+	backend, err := o.backend(log, life.gate, record)
+	if err != nil {
+		return err
+	}
+	life.backend = backend
 	windows, err := routing.ParseWindowPolicy(o.windows.value)
 	if err != nil {
 		return err
@@ -142,21 +152,20 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		Attached:   o.browser.value == "attach",
 		AdminToken: admin,
 		Downloads:  downloads, ArchiveDownloads: o.archiveDownloads && o.browser.value != "attach",
-		Browser: func(ctx context.Context) (string, error) {
-			endpoint, err := backend.Start(ctx)
-			return endpoint.WS, err
-		},
+		Life:         life.forProxy(o.browser.value != "attach"),
 		StartTimeout: time.Duration(o.startTimeout),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
-		if e := stop(cancel, server, backend, log, signals); err == nil {
+		if e := stop(cancel, server, o.keeps(backend), log, signals); err == nil {
 			err = e
 		}
 	}()
 
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
+	go life.sweep(ctx, server)
+	go takeOver(ctx, backend, server, log)
 	ready := make(chan error, 1)
 	go func() { ready <- o.startEarly(ctx, backend) }()
 	for {
@@ -176,6 +185,33 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	}
 }
 
+// takeOver connects to a browser that an earlier proxy left, so that the tabs
+// of clients that do not come back are closed in time.
+func takeOver(ctx context.Context, backend lifecycle.Backend, server *proxy.Server, log zerolog.Logger) {
+	c, ok := backend.(*chrome.Chrome)
+	if !ok {
+		return
+	}
+	switch found, err := c.Recover(ctx); {
+	case ctx.Err() != nil:
+	case err != nil:
+		log.Error().Err(err).Msg("what an earlier proxy left could not be taken over")
+	case found:
+		server.Wake()
+	}
+}
+
+// keeps is how the browser is ended with the proxy: not at all with --on-exit keep.
+func (o *serveOptions) keeps(backend lifecycle.Backend) func() lifecycle.Receipt {
+	if c, ok := backend.(*chrome.Chrome); ok && o.onExit.value == "keep" {
+		return func() lifecycle.Receipt {
+			c.Leave()
+			return lifecycle.Receipt{Method: lifecycle.MethodNone, Verified: true}
+		}
+	}
+	return func() lifecycle.Receipt { return backend.Stop(context.Background()) }
+}
+
 // startEarly has the browser up before the store is called ready, with --eager.
 func (o *serveOptions) startEarly(ctx context.Context, backend lifecycle.Backend) error {
 	if !o.eager {
@@ -192,7 +228,7 @@ func (o *serveOptions) startEarly(ctx context.Context, backend lifecycle.Backend
 
 // stop says goodbye to the clients, then ends the browser in peace: what it
 // has not written yet, logins above all, would be lost. No signal hurries it.
-func stop(cancel context.CancelFunc, server *proxy.Server, backend lifecycle.Backend, log zerolog.Logger, signals <-chan os.Signal) error {
+func stop(cancel context.CancelFunc, server *proxy.Server, end func() lifecycle.Receipt, log zerolog.Logger, signals <-chan os.Signal) error {
 	cancel()
 	done := make(chan struct{})
 	defer close(done)
@@ -211,7 +247,7 @@ func stop(cancel context.CancelFunc, server *proxy.Server, backend lifecycle.Bac
 	if err := server.Shutdown(ctx); err != nil {
 		log.Warn().Err(err).Msg("clients were cut off")
 	}
-	receipt := backend.Stop(context.Background())
+	receipt := end()
 	if receipt.Method != lifecycle.MethodNone {
 		log.Info().Interface("receipt", receipt).Msg("browser stopped")
 	}

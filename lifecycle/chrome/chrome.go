@@ -47,10 +47,11 @@ type Chrome struct {
 	turn chan struct{}
 
 	// owned by whose turn it is
-	held  *keeper.Handle // the running keeper; nil: none that we know of
-	id    string         // the incarnation that it keeps
-	after lifecycle.End  // the end that the next launch follows
-	why   string
+	held    *keeper.Handle // the running keeper; nil: none that we know of
+	id      string         // the incarnation that it keeps
+	adopted bool           // it was there before us
+	after   lifecycle.End  // the end that the next launch follows
+	why     string
 }
 
 // New checks cfg without touching anything.
@@ -160,7 +161,7 @@ func (c *Chrome) reuse(ctx context.Context) (lifecycle.Endpoint, error) {
 	r, err := c.held.Await(ctx)
 	if err == nil {
 		if keeper.Prove(ctx, r.WS) == nil && !c.held.HasEnded() {
-			return lifecycle.Endpoint{WS: r.WS, Incarnation: c.id}, nil
+			return lifecycle.Endpoint{WS: r.WS, Incarnation: c.id, Adopted: c.adopted}, nil
 		}
 		// The socket of a dying Chrome breaks a moment before its process ends.
 		select {
@@ -258,6 +259,20 @@ func (c *Chrome) recover(ctx context.Context) (lifecycle.Endpoint, error) {
 	return lifecycle.Endpoint{}, nil
 }
 
+// Recover takes over a browser that an earlier proxy left, or removes what is
+// left of it. It reports whether there is a browser now, and starts none.
+func (c *Chrome) Recover(ctx context.Context) (bool, error) {
+	if err := c.take(ctx); err != nil {
+		return false, err
+	}
+	defer c.give()
+	if c.held != nil {
+		return true, nil
+	}
+	endpoint, err := c.recover(ctx)
+	return endpoint.WS != "", err
+}
+
 // adopt connects to the keeper of an earlier proxy. Its browser may have ended
 // meanwhile: then the Endpoint is zero.
 func (c *Chrome) adopt(ctx context.Context, rec *keeper.Record) (lifecycle.Endpoint, error) {
@@ -271,7 +286,7 @@ func (c *Chrome) adopt(ctx context.Context, rec *keeper.Record) (lifecycle.Endpo
 		h.Close()
 		return lifecycle.Endpoint{}, err
 	}
-	c.held, c.id = h, rec.ID
+	c.held, c.id, c.adopted = h, rec.ID, true
 	r, err := h.Await(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

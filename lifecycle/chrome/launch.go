@@ -70,7 +70,7 @@ func (c *Chrome) begin(ctx context.Context, lock *os.File, spec keeper.Spec) (li
 	if err != nil {
 		return lifecycle.Endpoint{}, err
 	}
-	c.held, c.id = h, spec.ID
+	c.held, c.id, c.adopted = h, spec.ID, false
 	r, err := h.Await(ctx)
 	switch {
 	case err == nil:

@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"cdpmux/routing"
+)
+
+// serveControl answers what lies under /v1/, in JSON:
+//
+//	POST /v1/browser/start                  wakes the browser and waits for it
+//	POST /v1/browser/stop {"force":bool}    ends it; the answer is the receipt
+//	GET  /v1/browser                        its part of the status
+//	POST /v1/hold {"name":…,"ttl_s":1800}   keeps it from the idle sweep for that many seconds; 0 ends the hold
+//	POST /v1/drain {"drain":bool}           turns newcomers away, or no longer
+//	POST /v1/clients/{id}/close             ends a client and closes what is its own
+//	POST /v1/clients/{id}/tabs/close        closes its tabs alone
+//
+// Only the first needs no admin token. A problem is told as everywhere.
+func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path string) {
+	call, id := path, ""
+	if rest, ok := strings.CutPrefix(path, "/v1/clients/"); ok {
+		id, rest, _ = strings.Cut(rest, "/")
+		call = "/v1/clients/{id}/" + rest
+	}
+	do, known := controls[r.Method+" "+call]
+	switch {
+	case !known:
+		sendText(w, http.StatusNotFound, "no such call: "+r.Method+" "+path)
+	case call != "/v1/browser/start" && !s.admin(w, r):
+	default:
+		var body controlBody
+		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&body); err != nil && err != io.EOF {
+			s.sendProblem(w, problem{Text: "the body is not the JSON that this call takes: " + err.Error(), Kind: "bad_request", Next: "see the README", status: http.StatusBadRequest})
+			return
+		}
+		body.id = id
+		answer, err := do(s, r, body)
+		if err != nil {
+			s.sendProblem(w, problemOf(err))
+			return
+		}
+		text, err := json.Marshal(answer)
+		if err != nil {
+			sendText(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		send(w, http.StatusOK, jsonType, string(text)+"\n")
+	}
+}
+
+// controlBody has what the calls take.
+type controlBody struct {
+	Force bool   `json:"force"`
+	Drain *bool  `json:"drain"`
+	Name  string `json:"name"`
+	TTL   int    `json:"ttl_s"` // seconds
+
+	id string // from the path
+}
+
+var controls map[string]func(*Server, *http.Request, controlBody) (any, error)
+
+func init() { // not at the declaration: the calls lead back to the table
+	controls = map[string]func(*Server, *http.Request, controlBody) (any, error){
+		"POST /v1/browser/start":           (*Server).controlStart,
+		"POST /v1/browser/stop":            (*Server).controlStop,
+		"GET /v1/browser":                  func(s *Server, _ *http.Request, _ controlBody) (any, error) { return s.Status().Browser, nil },
+		"POST /v1/hold":                    (*Server).controlHold,
+		"POST /v1/drain":                   (*Server).controlDrain,
+		"POST /v1/clients/{id}/close":      (*Server).controlClient,
+		"POST /v1/clients/{id}/tabs/close": (*Server).controlTabs,
+	}
+}
+
+func (s *Server) controlStart(r *http.Request, _ controlBody) (any, error) {
+	if err := s.refused(); err != nil {
+		return nil, err
+	}
+	if _, err := s.browser(r.Context()); err != nil {
+		return nil, err
+	}
+	return s.Status().Browser, nil
+}
+
+func (s *Server) controlStop(r *http.Request, b controlBody) (any, error) {
+	receipt, _, err := s.StopBrowser(r.Context(), b.Force)
+	return receipt, err
+}
+
+func (s *Server) controlHold(_ *http.Request, b controlBody) (any, error) {
+	if b.TTL < 0 || b.TTL > 30*24*60*60 {
+		return nil, fmt.Errorf("ttl_s %d: 0 to 2592000 seconds (30 days)", b.TTL)
+	}
+	until := time.Now().Add(time.Duration(b.TTL) * time.Second)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, end := range s.holds {
+		if !time.Now().Before(end) {
+			delete(s.holds, name)
+		}
+	}
+	if b.TTL == 0 {
+		delete(s.holds, b.Name)
+	} else {
+		s.holds[b.Name] = until
+	}
+	return map[string]time.Time{"until": until}, nil
+}
+
+func (s *Server) controlDrain(_ *http.Request, b controlBody) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = b.Drain == nil || *b.Drain
+	return map[string]bool{"draining": s.draining}, nil
+}
+
+func (s *Server) controlClient(_ *http.Request, b controlBody) (any, error) {
+	return s.closeClient(b.id, s.router.CloseClient)
+}
+
+func (s *Server) controlTabs(_ *http.Request, b controlBody) (any, error) {
+	return s.closeClient(b.id, s.router.CloseTabs)
+}
+
+func (s *Server) closeClient(id string, do func(now time.Time, id string, out []routing.Action) (int, []routing.Action)) (any, error) {
+	if !validID(id) {
+		return nil, errors.New("no such client id")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tabs, out := do(time.Now(), id, s.actions)
+	s.apply(out)
+	return map[string]int{"tabs": tabs}, nil
+}

@@ -1,0 +1,253 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"cdpmux/routing"
+)
+
+// Place is where a browser answers.
+type Place struct {
+	Address string // of its WebSocket
+	ID      string // names this very browser, one life long; "" when only its address does
+	Adopted bool   // it was there before this proxy
+}
+
+// Life is the browser's life outside of the proxy. What is nil is not done.
+type Life struct {
+	// Start starts or finds the browser. It is called when one is needed and
+	// there is none, by one goroutine at a time, and again after that browser
+	// was lost. An error may have the methods FailureKind, Next, Status,
+	// Retryable and RetryAfter, which clients are told of.
+	Start func(ctx context.Context) (Place, error)
+
+	// Stop ends the browser and says what was seen of that. verified is false
+	// while something of it is left. hung says why it was ended when nobody
+	// wanted it to end; it is "" when somebody did.
+	Stop func(hung string) (receipt any, verified bool)
+
+	// Connected is told when the connection to the browser comes and goes.
+	Connected func(up bool)
+
+	// Refused says why newcomers are turned away at once. up says whether
+	// there is a browser, or one is being started.
+	Refused func(up bool) error
+}
+
+// stopping is one end of the browser, shared by all who want it.
+type stopping struct {
+	done chan struct{}
+
+	// set before done is closed
+	receipt  any
+	verified bool
+}
+
+// browserInUse is why a browser is not stopped without force.
+type browserInUse struct{}
+
+func (browserInUse) Error() string       { return "clients are connected to the browser" }
+func (browserInUse) FailureKind() string { return "browser_in_use" }
+func (browserInUse) Next() string        { return "wait until they have left, or force it" }
+func (browserInUse) Status() int         { return 409 }
+func (browserInUse) Retryable() bool     { return true }
+
+var errNotOurs = errors.New("the browser was not started here: end it where it was started")
+
+// StopBrowser ends the browser: clients are closed (only with force may there
+// be any), then their tabs, then the browser. The next client starts another
+// one. It returns the receipt of Life.Stop.
+func (s *Server) StopBrowser(ctx context.Context, force bool) (receipt any, verified bool, err error) {
+	s.mu.Lock()
+	switch {
+	case s.cfg.Life.Stop == nil:
+		err = errNotOurs
+	case s.closing:
+		err = errShutdown
+	case s.stopping == nil && !force && s.inUse():
+		err = browserInUse{}
+	}
+	if err != nil {
+		s.mu.Unlock()
+		return nil, false, err
+	}
+	st := s.stop("stopped by the operator")
+	s.mu.Unlock()
+	select {
+	case <-st.done:
+		return st.receipt, st.verified, nil
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+}
+
+// inUse reports whether a client is connected or connecting. The lock is held.
+func (s *Server) inUse() bool { return len(s.clients) > 0 || len(s.upgrading) > 0 }
+
+// stop begins the end of the browser, unless it is ending. The lock is held.
+func (s *Server) stop(why string) *stopping {
+	if s.stopping == nil {
+		s.log.Info().Msg("stopping the browser: " + why)
+		s.stopping = &stopping{done: make(chan struct{})}
+		s.redial.end()
+		s.wg.Add(1)
+		go s.runStop(s.stopping, s.starting)
+	}
+	return s.stopping
+}
+
+// runStop carries the end of the browser out, after that of a start that was
+// under way. Who connects meanwhile waits for
+// the next one.
+func (s *Server) runStop(st *stopping, starting *start) {
+	defer s.wg.Done()
+	if starting != nil {
+		starting.cancel()
+		<-starting.done
+	}
+	s.mu.Lock()
+	if s.up != nil {
+		s.apply(s.router.CloseAll(time.Now(), errStopped.Error(), routing.ReasonBrowserStopped, s.actions))
+		s.failRequests(errStopped.Error())
+		s.awaitIdle(context.Background())
+	}
+	if up := s.up; up != nil {
+		s.up = nil
+		up.watch.Stop()
+		up.finish(ending{reason: shuttingDown})
+		s.apply(s.router.BrowserGone(time.Now(), errStopped.Error(), s.actions))
+		s.connected(false)
+	}
+	s.mu.Unlock()
+	receipt, verified := s.endBrowser("")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.receipt, st.verified = receipt, verified
+	s.stopping = nil
+	close(st.done)
+	if len(s.clients) > 0 && !s.closing {
+		s.wake()
+	}
+}
+
+// endBrowser has the browser ended. What is left of it is tried again a few
+// times: until it is gone, no other browser may use its profile.
+func (s *Server) endBrowser(hung string) (receipt any, verified bool) {
+	receipt, verified = s.cfg.Life.Stop(hung)
+	s.mu.Lock()
+	s.cleanup = !verified
+	s.mu.Unlock()
+	e := s.log.Info()
+	if !verified {
+		e = s.log.Error()
+		s.wg.Go(s.cleanUp)
+	}
+	e.Interface("receipt", receipt).Bool("verified", verified).Msg("browser ended")
+	return receipt, verified
+}
+
+// cleanUp tries again to get rid of what is left of a browser.
+func (s *Server) cleanUp() {
+	for range cleanups {
+		select {
+		case <-time.After(s.limits.cleanup):
+		case <-s.ctx.Done():
+			return
+		}
+		if _, verified := s.cfg.Life.Stop(""); verified {
+			s.mu.Lock()
+			s.cleanup = false
+			s.mu.Unlock()
+			s.log.Info().Msg("what was left of the browser is gone")
+			return
+		}
+	}
+	s.log.Error().Msg("processes of the browser are still there: end them by hand")
+}
+
+const cleanups = 3
+
+// replace ends a browser that runs and is not reached any more, so that the
+// next start is another one. The lock is held; redial is over.
+func (s *Server) replace(why string) {
+	st := &stopping{done: make(chan struct{})}
+	s.stopping = st
+	s.wg.Go(func() {
+		receipt, verified := s.endBrowser(why)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		st.receipt, st.verified = receipt, verified
+		s.stopping = nil
+		close(st.done)
+		if !s.closing {
+			s.wake()
+		}
+	})
+}
+
+// Picture is what could need the browser now.
+type Picture struct {
+	Clients   int // connected
+	InGrace   int // gone, and their tabs wait for them
+	Requests  int // in flight
+	Downloads int
+	Starting  bool
+	Holds     map[string]time.Time // name → when it ends
+	Active    time.Time            // the last message of a client, or a human's doing
+}
+
+// Sweep stops the browser when idle says so of what there is now.
+func (s *Server) Sweep(idle func(Picture) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.up != nil && s.stopping == nil && !s.closing && idle(s.picture()) {
+		s.stop("nobody has used it")
+	}
+}
+
+func (s *Server) picture() Picture {
+	stats := s.router.Stats()
+	p := Picture{
+		Clients: len(s.clients) + len(s.upgrading), InGrace: s.router.InGrace(), Requests: stats.Requests + len(s.requests),
+		Downloads: stats.Downloads, Starting: s.starting != nil, Holds: maps.Clone(s.holds), Active: s.router.Active(),
+	}
+	if p.Active.Before(s.since) {
+		p.Active = s.since
+	}
+	return p
+}
+
+// connected tells that the browser's connection came or went. The lock is held.
+func (s *Server) connected(up bool) {
+	if up {
+		s.since = time.Now()
+	}
+	if s.cfg.Life.Connected != nil {
+		s.cfg.Life.Connected(up)
+	}
+}
+
+// refused says why a newcomer is turned away at once; nil is welcome.
+func (s *Server) refused() error {
+	s.mu.Lock()
+	draining, up := s.draining, s.up != nil || s.starting != nil
+	s.mu.Unlock()
+	switch {
+	case draining:
+		return errDraining
+	case s.cfg.Life.Refused != nil:
+		return s.cfg.Life.Refused(up)
+	}
+	return nil
+}
+
+// Wake has the browser started, or an earlier one taken over, before anybody
+// needs it.
+func (s *Server) Wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake()
+}

@@ -1,0 +1,61 @@
+package routing
+
+import (
+	"slices"
+	"time"
+)
+
+// CloseClient ends a client at once, as the operator wants it: its connections
+// and all that is its own. It returns how many tabs were closed.
+func (r *Router) CloseClient(now time.Time, id string, out []Action) (tabs int, _ []Action) {
+	r.begin(now, out)
+	cl := r.clients[id]
+	if cl == nil {
+		return 0, r.out
+	}
+	tabs = len(r.tabs(cl))
+	cl.grace, cl.rooted = 0, true // nothing of it stays
+	for _, c := range slices.Clone(cl.conns) {
+		for _, q := range r.inOrder() {
+			if q.conn == c {
+				r.reply(q.session, q.clientID, errorBody(codeServer, textEnded))
+				q.conn = nil
+			}
+		}
+		r.end(c, ReasonOperator)
+	}
+	if !cl.gone { // it was in grace
+		r.leave(cl)
+	}
+	return tabs, r.out
+}
+
+const textEnded = "the operator ended this client"
+
+// CloseTabs closes a client's tabs, as the operator wants it, and returns how
+// many they were.
+func (r *Router) CloseTabs(now time.Time, id string, out []Action) (tabs int, _ []Action) {
+	r.begin(now, out)
+	if cl := r.clients[id]; cl != nil {
+		for _, t := range r.tabs(cl) {
+			r.closeTarget(t)
+			tabs++
+		}
+	}
+	return tabs, r.out
+}
+
+// InGrace counts the clients that are gone and whose tabs wait for them.
+func (r *Router) InGrace() int {
+	n := 0
+	for _, cl := range r.clients {
+		if len(cl.conns) == 0 && len(r.tabs(cl)) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Active is when the browser was used last: a client's message, or a tab that
+// nobody of ours made, sent elsewhere or closed.
+func (r *Router) Active() time.Time { return r.active }
