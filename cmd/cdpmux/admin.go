@@ -98,6 +98,13 @@ func (a *admin) call(ctx context.Context, method, path string, in, out any) erro
 	return nil
 }
 
+// brief is call for what is answered at once.
+func (a *admin) brief(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	return a.call(ctx, method, path, in, out)
+}
+
 // ask is call for the answer as it came.
 func (a *admin) ask(ctx context.Context, method, path string, in any) ([]byte, error) {
 	var content io.Reader

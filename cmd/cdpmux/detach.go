@@ -14,6 +14,7 @@ import (
 
 // detached is a serve that was started to outlive us.
 type detached struct {
+	pid   int
 	log   *os.File
 	from  int64 // where its part of the log begins
 	ended chan struct{}
@@ -54,7 +55,7 @@ func detach(home *lifecycle.Home, slug string, args []string) (*detached, error)
 		log.Close()
 		return nil, err
 	}
-	d := &detached{log: log, from: from, ended: make(chan struct{})}
+	d := &detached{pid: cmd.Process.Pid, log: log, from: from, ended: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait()
 		d.state = cmd.ProcessState

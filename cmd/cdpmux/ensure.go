@@ -93,17 +93,19 @@ func (o *ensureOptions) run(slug string, flags []string, given bool, stdout, std
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(o.wait))
 	defer cancel()
 	e := ensuring{home: home, store: store, args: append(o.serve(home), store.Serve...)}
-	product, addr, err := e.run(ctx)
+	product, addr, started, err := e.run(ctx)
 	if err != nil {
 		return err
 	}
-	if given && e.serve == nil {
+	if given && !started {
 		fmt.Fprintf(stderr, "cdpmux: %s was served already: the flags count from its next start\n", slug)
 	}
 	url := "http://" + addr
 	connect := "ws://" + addr + "/client-<task_id>"
 	if o.json {
-		return json.NewEncoder(stdout).Encode(ensured{slug, store.ID, url, connect, product, e.serve != nil})
+		out := json.NewEncoder(stdout)
+		out.SetEscapeHTML(false)
+		return out.Encode(ensured{slug, store.ID, url, connect, product, started})
 	}
 	_, err = fmt.Fprintf(stdout, "cdpmux %s ready %s connect %s\n", slug, url, connect)
 	return err
@@ -135,30 +137,30 @@ type ensuring struct {
 const pause = 50 * time.Millisecond
 
 // run asks for the browser until somebody answers, and starts a proxy whenever
-// there is none.
-func (e *ensuring) run(ctx context.Context) (product, addr string, err error) {
+// there is none. started says that the one which answered is ours.
+func (e *ensuring) run(ctx context.Context) (product, addr string, started bool, err error) {
 	for {
 		addr, err := e.home.StoreAddr(e.store.Slug)
 		if err != nil {
-			return "", "", err
+			return "", "", false, err
 		}
 		pid, held, err := e.home.Holder(e.store.Slug)
 		if err != nil {
-			return "", "", err
+			return "", "", false, err
 		}
 		if held && addr != "" {
 			served := admin{slug: e.store.Slug, addr: addr}
 			product, err := served.start(ctx, e.store.ID)
 			var none *unreachable
 			if !errors.As(err, &none) {
-				return product, addr, err
+				return product, addr, e.serve != nil && e.serve.pid == pid, err
 			}
 		}
 		if ctx.Err() != nil {
-			return "", "", e.late(held, pid, addr)
+			return "", "", false, e.late(held, pid, addr)
 		}
 		if err := e.proxy(held); err != nil {
-			return "", "", err
+			return "", "", false, err
 		}
 	}
 }

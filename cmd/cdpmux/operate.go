@@ -108,10 +108,8 @@ A hold starts no browser, and keeps nobody from stopping it.`,
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
-		defer cancel()
 		var held struct{ Until time.Time }
-		err = served.call(ctx, http.MethodPost, "/v1/hold", map[string]any{"name": name, "ttl_s": int(time.Duration(length).Seconds())}, &held)
+		err = served.brief(context.Background(), http.MethodPost, "/v1/hold", map[string]any{"name": name, "ttl_s": int(time.Duration(length).Seconds())}, &held)
 		if err != nil {
 			return err
 		}

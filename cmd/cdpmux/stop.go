@@ -82,6 +82,8 @@ func (o *stopOptions) report(slug string, r lifecycle.Receipt, stdout io.Writer)
 		if err := json.NewEncoder(stdout).Encode(r); err != nil {
 			return err
 		}
+	case o.proxy && r.Verified:
+		fmt.Fprintf(stdout, "%s: no proxy and no browser is running\n", slug)
 	case r.Method == lifecycle.MethodNone && r.Verified:
 		fmt.Fprintf(stdout, "%s: no browser is running\n", slug)
 	case r.Verified:
@@ -136,7 +138,7 @@ func stopLeft(ctx context.Context, home *lifecycle.Home, slug string) (lifecycle
 
 // stopLocked is stopLeft for who has the store's lock.
 func stopLocked(ctx context.Context, home *lifecycle.Home, slug string) (lifecycle.Receipt, error) {
-	record, err := home.RecordFile(slug)
+	record, err := home.BrowserFile(slug)
 	if err != nil {
 		return lifecycle.Receipt{}, err
 	}

@@ -50,11 +50,16 @@ func (o *storeFlags) slug() (string, error) { return storeSlug(o.store, o.id, o.
 
 // fromEnv takes these flags, and no others of a command, from the environment.
 func (o *storeFlags) fromEnv(cmd *cobra.Command) error {
-	ours := pflag.NewFlagSet("store", pflag.ContinueOnError)
-	for _, name := range []string{"store", "id", "web", "home"} {
-		ours.AddFlag(cmd.Flags().Lookup(name))
+	return fromEnv(only(cmd, "store", "id", "web", "home"))
+}
+
+// only has some of a command's flags.
+func only(cmd *cobra.Command, names ...string) *pflag.FlagSet {
+	some := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	for _, name := range names {
+		some.AddFlag(cmd.Flags().Lookup(name))
 	}
-	return fromEnv(ours)
+	return some
 }
 
 // storeSlug is the slug of the store that the flags name.
