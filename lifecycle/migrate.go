@@ -63,7 +63,7 @@ func (h *Home) storeNames() (map[string]string, error) {
 		}
 		for _, file := range files {
 			name, record := strings.CutSuffix(file.Name(), ".json")
-			if record != (folder == "stores") || file.IsDir() == record || strings.HasPrefix(name, "_") {
+			if record != (folder == "stores") || file.IsDir() == record || strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
 				continue
 			}
 			if !record {

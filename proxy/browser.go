@@ -104,7 +104,7 @@ func (s *Server) unreached(err error) {
 		s.replaced = true
 		s.redial.begin()
 		s.redial.count = s.limits.redials - 1
-		s.replace(s.noBrowser)
+		s.replace()
 		return
 	}
 	if !more {

@@ -98,20 +98,12 @@ func (s *Server) controlHold(_ *http.Request, b controlBody) (any, error) {
 	if b.TTL < 0 || b.TTL > 30*24*60*60 {
 		return nil, fmt.Errorf("ttl_s %d: 0 to 2592000 seconds (30 days)", b.TTL)
 	}
-	until := time.Now().Add(time.Duration(b.TTL) * time.Second)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, end := range s.holds {
-		if !time.Now().Before(end) {
-			delete(s.holds, name)
-		}
+	ttl := time.Duration(b.TTL) * time.Second
+	if s.cfg.Life.Hold == nil {
+		return nil, errNotOurs
 	}
-	if b.TTL == 0 {
-		delete(s.holds, b.Name)
-	} else {
-		s.holds[b.Name] = until
-	}
-	return map[string]time.Time{"until": until}, nil
+	s.cfg.Life.Hold(b.Name, ttl)
+	return map[string]time.Time{"until": time.Now().Add(ttl)}, nil
 }
 
 func (s *Server) controlDrain(_ *http.Request, b controlBody) (any, error) {

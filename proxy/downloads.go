@@ -16,9 +16,18 @@ type DownloadStatus struct {
 	Error   string `json:"error,omitempty"` // of the last that failed
 }
 
+// move does something about a staged file beside all else.
+func (s *Server) move(do func()) {
+	s.moves.Add(1)
+	s.wg.Go(func() {
+		defer s.moves.Done()
+		do()
+	})
+}
+
 // settle has a finished download put where it belongs.
 func (s *Server) settle(d *routing.Download) {
-	s.wg.Go(func() {
+	s.move(func() {
 		place, err := s.cfg.Downloads.Settle(time.Now(), download.File(*d))
 		log := s.log.With().Str("client", routing.ShortID(d.Client)).Str("file", d.Name).Logger()
 		switch {
@@ -43,14 +52,14 @@ func (s *Server) settle(d *routing.Download) {
 		} else {
 			s.downloads.Arrived++
 		}
-		s.apply(s.router.Saved(d.GUID, path, err != nil, s.actions))
+		s.apply(s.router.Saved(time.Now(), d.GUID, path, err != nil, s.actions))
 	})
 }
 
 // discard throws a download away that is finished, or given up: Chrome may
 // keep what it has of that.
 func (s *Server) discard(d *routing.Download) {
-	s.wg.Go(func() {
+	s.move(func() {
 		if err := s.cfg.Downloads.Discard(d.GUID); err != nil {
 			s.log.Error().Err(err).Msg("a download that nobody wants stays in the staging directory")
 		}
@@ -78,6 +87,7 @@ func (s *Server) meet(place Place) {
 	if s.cfg.Downloads == nil {
 		return
 	}
+	s.moves.Wait() // what the last browser finished is not left over
 	id := cmp.Or(place.ID, place.Address)
 	another := id != s.lastBrowser && !(s.lastBrowser == "" && (place.Adopted || s.cfg.Attached))
 	s.lastBrowser = id

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"cdpmux/routing"
@@ -25,16 +24,24 @@ type Life struct {
 	Start func(ctx context.Context) (Place, error)
 
 	// Stop ends the browser and says what was seen of that. verified is false
-	// while something of it is left. hung says why it was ended when nobody
-	// wanted it to end; it is "" when somebody did.
-	Stop func(hung string) (receipt any, verified bool)
+	// while something of it is left. hung: nobody wanted it to end, but it
+	// runs and is not reached.
+	Stop func(hung bool) (receipt any, verified bool)
 
-	// Connected is told when the connection to the browser comes and goes.
+	// Connected is told when the connection to the browser comes and goes. It
+	// must not wait.
 	Connected func(up bool)
 
 	// Refused says why newcomers are turned away at once. up says whether
 	// there is a browser, or one is being started.
 	Refused func(up bool) error
+
+	// Hold keeps the browser from the idle sweep for ttl, by the name of who
+	// asks; a ttl of 0 ends the hold.
+	Hold func(name string, ttl time.Duration)
+
+	// View is what it says of itself in the status.
+	View func() any
 }
 
 // stopping is one end of the browser, shared by all who want it.
@@ -122,7 +129,7 @@ func (s *Server) runStop(st *stopping, starting *start) {
 		s.connected(false)
 	}
 	s.mu.Unlock()
-	receipt, verified := s.endBrowser("")
+	receipt, verified := s.endBrowser(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.receipt, st.verified = receipt, verified
@@ -135,7 +142,7 @@ func (s *Server) runStop(st *stopping, starting *start) {
 
 // endBrowser has the browser ended. What is left of it is tried again a few
 // times: until it is gone, no other browser may use its profile.
-func (s *Server) endBrowser(hung string) (receipt any, verified bool) {
+func (s *Server) endBrowser(hung bool) (receipt any, verified bool) {
 	receipt, verified = s.cfg.Life.Stop(hung)
 	s.mu.Lock()
 	s.cleanup = !verified
@@ -157,7 +164,7 @@ func (s *Server) cleanUp() {
 		case <-s.ctx.Done():
 			return
 		}
-		if _, verified := s.cfg.Life.Stop(""); verified {
+		if _, verified := s.cfg.Life.Stop(false); verified {
 			s.mu.Lock()
 			s.cleanup = false
 			s.mu.Unlock()
@@ -172,11 +179,11 @@ const cleanups = 3
 
 // replace ends a browser that runs and is not reached any more, so that the
 // next start is another one. The lock is held; redial is over.
-func (s *Server) replace(why string) {
+func (s *Server) replace() {
 	st := &stopping{done: make(chan struct{})}
 	s.stopping = st
 	s.wg.Go(func() {
-		receipt, verified := s.endBrowser(why)
+		receipt, verified := s.endBrowser(true)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		st.receipt, st.verified = receipt, verified
@@ -194,16 +201,14 @@ type Picture struct {
 	InGrace   int // gone, and their tabs wait for them
 	Requests  int // in flight
 	Downloads int
-	Starting  bool
-	Holds     map[string]time.Time // name → when it ends
-	Active    time.Time            // the last message of a client, or a human's doing
+	Active    time.Time // the last message of a client, or a human's doing
 }
 
 // Sweep stops the browser when idle says so of what there is now.
 func (s *Server) Sweep(idle func(Picture) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.up != nil && s.stopping == nil && !s.closing && idle(s.picture()) {
+	if s.up != nil && s.starting == nil && s.stopping == nil && !s.closing && idle(s.picture()) {
 		s.stop("nobody has used it")
 	}
 }
@@ -212,7 +217,7 @@ func (s *Server) picture() Picture {
 	stats := s.router.Stats()
 	p := Picture{
 		Clients: len(s.clients) + len(s.upgrading), InGrace: s.router.InGrace(), Requests: stats.Requests + len(s.requests),
-		Downloads: stats.Downloads, Starting: s.starting != nil, Holds: maps.Clone(s.holds), Active: s.router.Active(),
+		Downloads: stats.Downloads, Active: s.router.Active(),
 	}
 	if p.Active.Before(s.since) {
 		p.Active = s.since

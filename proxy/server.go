@@ -53,6 +53,8 @@ type Server struct {
 
 	lastBrowser string // its address; owned by the start under way
 
+	moves sync.WaitGroup // of staged files; begun by messages of the browser
+
 	mu sync.Mutex // guards the rest
 
 	router  *routing.Router
@@ -64,12 +66,11 @@ type Server struct {
 	starting  *start        // nil while none is being started
 	noBrowser string        // why the last start failed
 	redial    redial
-	stopping  *stopping            // nil while the browser is not being ended
-	cleanup   bool                 // something of the last browser is left
-	replaced  bool                 // the browser that was lost has been ended since
-	since     time.Time            // when the browser's connection came up last
-	draining  bool                 // newcomers are turned away
-	holds     map[string]time.Time // what keeps the browser from the idle sweep, and until when
+	stopping  *stopping // nil while the browser is not being ended
+	cleanup   bool      // something of the last browser is left
+	replaced  bool      // the browser that was lost has been ended since
+	since     time.Time // when the browser's connection came up last
+	draining  bool      // newcomers are turned away
 
 	clients   map[routing.ConnID]*client // those that the Router knows
 	links     map[*link]struct{}         // every WebSocket that is not closed yet
@@ -99,7 +100,6 @@ func New(cfg Config) *Server {
 		links:     map[*link]struct{}{},
 		upgrading: map[string]int{},
 		requests:  map[uint64]chan<- routing.Result{},
-		holds:     map[string]time.Time{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timer = stopped(s.tick)

@@ -127,6 +127,8 @@ type noSandbox struct{}
 func (noSandbox) Error() string       { return "chrome: no usable sandbox" }
 func (noSandbox) FailureKind() string { return "launch_sandbox" }
 func (noSandbox) Next() string        { return "run it as another user" }
+func (noSandbox) Status() int         { return 503 }
+func (noSandbox) Retryable() bool     { return false }
 
 func TestFailedStartIsToldAndTriedAgain(t *testing.T) {
 	held := make(chan struct{})
@@ -305,6 +307,7 @@ func TestShutdownDuringAStart(t *testing.T) {
 	}()
 	await(t, "start", func() bool { return s.starts.Load() == 1 })
 	c := proxytest.Dial(t, s.ws("/client-a"))
+	await(t, "client", func() bool { return s.Stats().Conns == 1 })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {

@@ -49,6 +49,7 @@ type BrowserStatus struct {
 	State   string `json:"state"`
 	Product string `json:"product,omitempty"`
 	Error   string `json:"error,omitempty"` // why there is none
+	Life    any    `json:"life,omitempty"`  // relaunches, the last stop, holds: see lifecycle.View
 }
 
 // ClientStatus is one client of a Status.
@@ -77,6 +78,10 @@ type Counts struct {
 // Status says what there is now.
 func (s *Server) Status() Status {
 	refusal := s.refused()
+	var view any
+	if s.cfg.Life.View != nil {
+		view = s.cfg.Life.View()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	is := s.router.Status()
@@ -88,6 +93,7 @@ func (s *Server) Status() Status {
 		},
 		CloseReasons: map[string]int64{}, Downloads: s.downloads,
 	}
+	st.Browser.Life = view
 	st.Downloads.Active = is.Stats.Downloads
 	for _, c := range is.Clients {
 		cs := ClientStatus{

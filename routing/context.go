@@ -50,6 +50,7 @@ func (r *Router) disposeBrowserContext(c *conn, s *session, m *Message, env *Env
 func (r *Router) contextDisposed(q *request, m *Message, env *Envelope) {
 	if !failed(env) {
 		q.client.contexts = slices.DeleteFunc(q.client.contexts, func(id string) bool { return id == q.subject })
+		delete(q.client.downloads, q.subject)
 	}
 	r.pass(q, m, env)
 }

@@ -3,6 +3,7 @@ package routing
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/mailru/easyjson"
@@ -31,9 +32,11 @@ type download struct {
 	pending bool     // the owner is not known yet; what is told of it waits
 	told    [][]byte // that: params of its events
 	tab     *target  // where it came from: not closed for the sake of the cap
+	context string   // the tab's; "" is the shared one
 	setting downloadSetting
 	hearers []*session // on which its owner hears of it
-	dropped bool       // somebody asked for its end
+	dropped bool       // somebody asked Chrome for its end, and it may come
+	denied  bool       // that was us: nobody wants it even when it is complete
 	last    []byte     // params of its last event
 	saving  bool       // complete in Chrome, being moved
 	parked  []parked   // completed, as pages hear it: waits for the file
@@ -61,6 +64,7 @@ const (
 	stateCanceled  = "canceled"
 
 	textNoPath     = "downloadPath not provided"
+	textNoContext  = "Failed to find browser context for id "
 	textNoDownload = "No download item found for the given GUID"
 	textNotTop     = "Command can only be executed on top-level targets"
 )
@@ -89,7 +93,7 @@ func (r *Router) setDownloadBehavior(c *conn, s *session, m *Message, env *Envel
 	behavior, given, ok1 := textParam(params, "behavior")
 	dir, dirGiven, ok2 := textParam(params, "downloadPath")
 	events, _, ok3 := boolParam(params, "eventsEnabled")
-	context, _, ok4 := textParam(params, "browserContextId")
+	context, contextGiven, ok4 := textParam(params, "browserContextId")
 	if !s.hasDownloads() || !given || !ok1 || !ok2 || !ofPage && !(ok3 && ok4) {
 		r.forward(c, s, m, env) // Chrome refuses it, in its own words
 		return
@@ -100,12 +104,9 @@ func (r *Router) setDownloadBehavior(c *conn, s *session, m *Message, env *Envel
 			return
 		}
 	}
-	if context == r.defaultContext {
-		context = ""
-	}
 	switch {
-	case context != "" && !c.client.uses(context, ""):
-		r.reply(s, env.ID, errorBody(codeParams, "Failed to find browser context for id "+context))
+	case !ofPage && contextGiven && !c.client.uses(context, r.defaultContext):
+		r.reply(s, env.ID, errorBody(codeParams, textNoContext+context))
 		return
 	case !dirGiven && (behavior == behaviorAllow || behavior == behaviorAllowAndName):
 		r.reply(s, env.ID, errorBody(codeParams, textNoPath))
@@ -114,11 +115,19 @@ func (r *Router) setDownloadBehavior(c *conn, s *session, m *Message, env *Envel
 	if c.client.downloads == nil {
 		c.client.downloads = map[string]downloadSetting{}
 	}
-	c.client.downloads[context] = downloadSetting{s, behavior, dir}
+	c.client.downloads[r.ownContext(context)] = downloadSetting{s, behavior, dir}
 	if !ofPage {
 		s.downloadsOn = events
 	}
 	r.reply(s, env.ID, `"result":{}`)
+}
+
+// ownContext is a context's id, "" for the one that all share.
+func (r *Router) ownContext(id string) string {
+	if id == r.defaultContext {
+		return ""
+	}
+	return id
 }
 
 // hasDownloads reports whether Chrome knows of downloads on such a session:
@@ -135,7 +144,11 @@ func (r *Router) cancelDownload(c *conn, s *session, m *Message, env *Envelope) 
 		switch {
 		case d != nil && d.owner == c.client:
 			d.dropped = true
-		case !c.client.fetched[guid]:
+		case c.client.fetched[guid]:
+		case env.ContextID != nil && !c.client.uses(string(env.ContextID), r.defaultContext):
+			r.reply(s, env.ID, errorBody(codeParams, textNoContext+string(env.ContextID)))
+			return
+		default:
 			r.reply(s, env.ID, errorBody(codeParams, textNoDownload))
 			return
 		}
@@ -158,6 +171,7 @@ func (r *Router) downloadBegins(params []byte) {
 	if t != nil {
 		d.tab = r.tabOf(t)
 		d.tab.downloading++
+		d.context = r.ownContext(d.tab.info.BrowserContextID)
 		if d.pending = t.pending; d.pending {
 			d.told = append(d.told, d.last)
 			t.downloads = append(t.downloads, d)
@@ -181,11 +195,7 @@ func (r *Router) tabOf(t *target) *target {
 func (r *Router) giveDownload(d *download) {
 	if cl := d.owner; cl != nil {
 		d.Client = cl.id
-		context := ""
-		if id := d.tab.info.BrowserContextID; id != r.defaultContext {
-			context = id
-		}
-		if set := cl.downloads[context]; r.lives(set.by) {
+		if set := cl.downloads[d.context]; r.lives(set.by) {
 			d.setting = set
 		}
 		for _, c := range cl.conns {
@@ -198,8 +208,8 @@ func (r *Router) giveDownload(d *download) {
 	}
 	r.tellDownload(d, eventDownloadBegins, string(d.last))
 	if d.setting.behavior == behaviorDeny {
-		d.dropped = true
-		r.ask(nil, browser.CommandCancelDownload, browser.CancelDownloadParams{GUID: d.GUID}, ignore)
+		d.dropped, d.denied = true, true
+		r.ask(nil, browser.CommandCancelDownload, browser.CancelDownloadParams{GUID: d.GUID, BrowserContextID: contextID(d.context)}, ignore)
 	}
 }
 
@@ -221,8 +231,8 @@ func (r *Router) ownDownloads(t *target) {
 func (r *Router) downloadMoves(params []byte) {
 	e := readDownload(params)
 	d := r.downloads[e.GUID]
-	if d == nil {
-		return // begun before this connection
+	if d == nil || d.saving {
+		return // begun before this connection; or over
 	}
 	if d.pending {
 		d.told = append(d.told, slices.Clone(params))
@@ -233,20 +243,23 @@ func (r *Router) downloadMoves(params []byte) {
 	case e.State == stateCanceled:
 		if !d.dropped {
 			r.out = append(r.out, Action{Kind: Aborted, Download: &d.Download})
+			r.pin(d.context) // another program may have denied it
 		}
 		r.endDownload(d, string(params))
 	case e.State != stateCompleted:
 		r.tellDownload(d, eventDownloadMoves, string(params))
 	case e.FilePath != r.staging+"/"+d.GUID: // somebody else set another place
 		r.note("a download went to " + e.FilePath + ": another program set Chrome's download behaviour; setting it again")
-		r.pin("")
+		r.pin(d.context)
 		r.endDownload(d, string(params))
-	case d.dropped: // too late for Chrome, not for us
+	case d.denied: // too late for Chrome, not for us
 		r.out = append(r.out, Action{Kind: Discard, Download: &d.Download})
 		r.endDownload(d, canceled(params))
 	default:
 		d.saving = true
-		if r.lives(d.setting.by) && (d.setting.behavior == behaviorAllow || d.setting.behavior == behaviorAllowAndName) {
+		// As in Chrome, what counted at its beginning does, though the session
+		// that set it is gone. A client that left is not there to look.
+		if d.owner != nil && len(d.owner.conns) > 0 && (d.setting.behavior == behaviorAllow || d.setting.behavior == behaviorAllowAndName) {
 			d.Behavior, d.Dir = d.setting.behavior, d.setting.dir
 		}
 		r.out = append(r.out, Action{Kind: Save, Download: &d.Download})
@@ -255,8 +268,8 @@ func (r *Router) downloadMoves(params []byte) {
 
 // Saved says what became of a [Save]: the path at which its client finds the
 // file, or an error.
-func (r *Router) Saved(guid, path string, failed bool, out []Action) []Action {
-	r.out = out
+func (r *Router) Saved(now time.Time, guid, path string, failed bool, out []Action) []Action {
+	r.begin(now, out)
 	d := r.downloads[guid]
 	switch {
 	case d == nil || !d.saving: // its browser is gone
@@ -317,12 +330,16 @@ func (r *Router) park(s *session, m *Message, env *Envelope) bool {
 	return true
 }
 
-// abandonDownloads tells that downloads end with their browser.
+// abandonDownloads tells that downloads end with their browser. A file that is
+// being moved arrives, but there will be no session to tell that on.
 func (r *Router) abandonDownloads() {
 	for _, guid := range slices.Sorted(maps.Keys(r.downloads)) {
-		if d := r.downloads[guid]; !d.saving && !d.pending {
+		if d := r.downloads[guid]; !d.pending {
 			r.tellDownload(d, eventDownloadMoves, canceled(d.last))
 		}
+	}
+	for _, cl := range r.clients {
+		cl.fetched = nil
 	}
 }
 

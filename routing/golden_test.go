@@ -128,7 +128,7 @@ func (p *player) step(line string) []string {
 		return nil
 	case "saved":
 		path := strings.Join(f[2:], " ")
-		return p.show(p.r.Saved(f[1], path, path == "", nil))
+		return p.show(p.r.Saved(now, f[1], path, path == "", nil))
 	case "start":
 		out := p.note(p.r.BrowserReady(now, nil))
 		setUp := 4

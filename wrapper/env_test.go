@@ -55,7 +55,7 @@ func TestHostileEnvironment(t *testing.T) {
 			mustEqual(t, "BH_RUNTIME_DIR", p.script.Home+"/run", seen["BH_RUNTIME_DIR"])
 			mustEqual(t, "NO_PROXY", "127.0.0.1,localhost,::1", seen["NO_PROXY"])
 			for _, gone := range []string{
-				"BASH_ENV", "ENV", "PERL5OPT", "PERL5LIB", "PERL_UNICODE", "PERLIO", "PERL_BADLANG", "CDPMUX_HOME", "CDPMUX_STORE", "CDPMUX_LISTEN",
+				"BASH_ENV", "ENV", "PERL5OPT", "PERL5LIB", "PERL_UNICODE", "PERLIO", "PERL_BADLANG", "SHELLOPTS", "BASHOPTS", "CDPMUX_HOME", "CDPMUX_STORE", "CDPMUX_LISTEN",
 				"http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy", "no_proxy", "BROWSER_USE_API_KEY", "BU_AUTOSPAWN",
 			} {
 				if value, ok := seen[gone]; ok {

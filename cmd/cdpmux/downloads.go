@@ -13,19 +13,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"cdpmux/proxy/download"
-	"cdpmux/wrapper"
 )
 
 // downloadsOptions are the flags of downloads.
 type downloadsOptions struct {
-	store, id, client, home string
-	json                    bool
+	storeFlags
+	client string
+	json   bool
 }
 
 func downloadsCommand() *cobra.Command {
 	var o downloadsOptions
 	cmd := &cobra.Command{
-		Use:   "downloads --store NAME",
+		Use:   "downloads (--store NAME | --web)",
 		Short: "Show the files that a store's clients downloaded",
 		Long:  "Show the files that a store's clients downloaded since its browser was started. No proxy needs to run.",
 		Args:  cobra.NoArgs,
@@ -33,10 +33,7 @@ func downloadsCommand() *cobra.Command {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err
 			}
-			if o.store == "" {
-				return errors.New("--store NAME is missing")
-			}
-			slug, err := wrapper.Slug(o.store, o.id)
+			slug, err := o.slug()
 			if err != nil {
 				return err
 			}
@@ -46,12 +43,9 @@ func downloadsCommand() *cobra.Command {
 			return nil
 		},
 	}
+	o.bind(cmd)
 	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&o.store, "store", "", "name of the store")
-	f.StringVar(&o.id, "id", "", "id of the store, if its name was made from it")
 	f.StringVar(&o.client, "client", "", "only this client's files")
-	f.StringVar(&o.home, "home", "", "state directory (default: ~/.cdpmux)")
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	return cmd
 }

@@ -106,11 +106,11 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
-	backend, err := o.backend(log, life.gate, record)
+	backend, err := o.backend(log, life.Gate, record)
 	if err != nil {
 		return err
 	}
-	life.backend = backend
+	life.Use(backend)
 	windows, err := routing.ParseWindowPolicy(o.windows.value)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	go life.sweep(ctx, server)
+	go life.run(ctx, server)
 	go o.reapOwn(ctx, home, store, server, log)
 	go takeOver(ctx, backend, server, log)
 	ready := make(chan error, 1)

@@ -214,6 +214,26 @@ func TestLogReaderGoes(t *testing.T) {
 	}
 }
 
+// The browser without a store is served like a store's.
+func TestServeWeb(t *testing.T) {
+	home := tempHome(t)
+	web := start(t, raceBinary(t), "serve", "--web", "--home", home, "--listen", "127.0.0.1:0")
+	eventually(t, 15*time.Second, "a ready line", func() bool { return strings.Contains(web.stdout.String(), "\n") || web.hasExited() })
+	if got := web.stdout.String(); !strings.HasPrefix(got, "cdpmux _web ready http://127.0.0.1:") {
+		t.Errorf("stdout: want the ready line of _web, got %q; stderr: %s", got, &web.stderr)
+	}
+	for _, path := range []string{"stores/_web.json", "profiles/_web"} {
+		if _, err := os.Stat(filepath.Join(home, path)); err != nil {
+			t.Error(err)
+		}
+	}
+	mustRefuse(t, 3, []string{"store _web is served"}, "serve", "--web", "--home", home)
+	_ = web.cmd.Process.Signal(os.Interrupt)
+	if code := web.wait(t, 30*time.Second); code != 0 {
+		t.Errorf("exit code after SIGINT: want 0, got %d", code)
+	}
+}
+
 // The ready line of an eager start comes when the browser is up.
 func TestEagerStart(t *testing.T) {
 	m := serve(t, "--eager")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,6 +139,34 @@ func TestWrapperWriteRefused(t *testing.T) {
 	if found, _ := filepath.Glob(filepath.Join(d.home, "bin/*/*")); len(found) > 0 {
 		t.Errorf("written all the same: %v", found)
 	}
+}
+
+// A store's name is never code, neither here nor in the script; two stores
+// never share one.
+func TestWrapperNames(t *testing.T) {
+	d := newDesk(t)
+	t.Chdir(t.TempDir())
+	for name, slug := range map[string]string{
+		"$(touch pwned)": "touch-pwned", "`touch pwned`; x": "touch-pwned-x", "it's \"a\" shop": "it-s-a-shop",
+		"two\nlines": "two-lines", "店铺": "store-1d", "../../etc": "etc", "-rf *": "rf",
+	} {
+		out, _ := d.run(t, exitOK, "wrapper", "write", "--store", name, "--id", "1d", "--real", d.real)
+		if want := filepath.Join(d.home, "bin", slug, wrapper.Name) + "\n"; out != want {
+			t.Errorf("%q: want %s, got %s", name, want, out)
+		}
+		script := filepath.Join(d.home, "bin", slug, wrapper.Name)
+		if text, err := exec.Command("bash", "-n", script).CombinedOutput(); err != nil {
+			t.Errorf("%q: %v, %s", name, err, text)
+		}
+		if text, err := exec.Command(script, "--mcp").CombinedOutput(); err == nil || string(text) != "ERROR: --mcp is not allowed\n" {
+			t.Errorf("%q: the script says %q, %v", name, text, err)
+		}
+	}
+	if left, _ := filepath.Glob("*"); len(left) > 0 {
+		t.Errorf("a name was run as code: %v", left)
+	}
+	_, log := d.run(t, exitFailed, "wrapper", "write", "--store", "Etc", "--id", "another", "--real", d.real)
+	mustHave(t, "two stores of one slug", log, "the name etc belongs to the store with id 1d, not another")
 }
 
 // wipe judges by the store list, or by the ids it is given.

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -212,48 +209,4 @@ func warnings(s wrapper.Script, store *lifecycle.Store) (list []string) {
 		list = append(list, fmt.Sprintf("%d worker slots may need %d clients, and --max-clients is %d: raise it, or promise fewer with --slots", s.Slots, need, clients))
 	}
 	return list
-}
-
-// ownWrapper writes the script of the store that is about to be served. A serve
-// without one is a serve all the same.
-func (o *serveOptions) ownWrapper(home *lifecycle.Home, store *lifecycle.Store, addr net.Addr, log zerolog.Logger) {
-	if o.noWrapper {
-		return
-	}
-	err := store.Update(func(s *lifecycle.Store) {
-		s.MaxClients = &o.maxClients
-		if o.slotsGiven {
-			if s.Wrapper == nil {
-				s.Wrapper = &lifecycle.WrapperSettings{}
-			}
-			slots := int(o.workerSlots)
-			s.Wrapper.Slots = &slots
-		}
-	})
-	var dir string
-	if err == nil {
-		dir, err = home.Bin()
-	}
-	if err != nil {
-		log.Error().Err(err).Msg("no wrapper")
-		return
-	}
-	bin := wrapper.Bin{Dir: dir}
-	script, err := storeScript(home, bin, store, addr.String())
-	if err == nil {
-		err = bin.Write(script)
-	}
-	switch {
-	case err == nil:
-		log.Info().Str("path", bin.Script(store.Slug)).Msg("wrapper written")
-		for _, warning := range warnings(script, store) {
-			log.Warn().Msg(warning)
-		}
-	case errors.Is(err, wrapper.ErrNewer):
-		log.Info().Err(err).Msg("wrapper")
-	case bin.DropOld(store.Slug):
-		log.Error().Err(err).Msg("the wrapper was out of date and could not be written anew, so it is gone")
-	default:
-		log.Info().Err(err).Msg("no wrapper written")
-	}
 }

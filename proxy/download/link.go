@@ -12,9 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// maxPath is Linux's PATH_MAX, in bytes.
+const maxPath = 4096
+
 // clientDir opens the directory that a client asked for, if it may have files
 // there.
 func (s *Store) clientDir(dir string) (*os.File, error) {
+	if len(dir) > maxPath {
+		return nil, fmt.Errorf("its path has %d bytes, and %d is what systems take", len(dir), maxPath)
+	}
 	if !filepath.IsAbs(dir) {
 		return nil, fmt.Errorf("%q is no absolute path", dir)
 	}
@@ -67,6 +73,9 @@ func (s *Store) openBelow(base, below string) (_ *os.File, err error) {
 		if part == "" {
 			break // base itself
 		}
+		if s.reserved(dir, part) {
+			return nil, fmt.Errorf("%q is the store's own", filepath.Join(at, part))
+		}
 		next, err := openDir(dir, part)
 		if errors.Is(err, fs.ErrNotExist) {
 			if at != base && !ours(dir) {
@@ -83,14 +92,21 @@ func (s *Store) openBelow(base, below string) (_ *os.File, err error) {
 		}
 		dir.Close()
 		dir = next
-		if staging, err := os.Stat(s.Staging()); err == nil && isDir(dir, staging) {
-			return nil, fmt.Errorf("%q is where Chrome writes", at)
-		}
 	}
 	if !ours(dir) {
 		return nil, fmt.Errorf("%q belongs to another user", at)
 	}
 	return dir, nil
+}
+
+// reserved reports whether a name in an open directory is of the store's own
+// house: staging, journal and archive, hidden ones for what may follow.
+func (s *Store) reserved(dir *os.File, name string) bool {
+	if name[0] != '.' && !strings.EqualFold(name, prevName) {
+		return false
+	}
+	store, err := os.Stat(s.dir)
+	return err == nil && isDir(dir, store)
 }
 
 var (

@@ -191,8 +191,8 @@ func TestLinkIntoStore(t *testing.T) {
 	mustList(t, s.dir, ".arrived.jsonl .staging r.csv")
 	p.mustLink("allowAndName", s.dir, "guid")
 	p.mustLink("allow", filepath.Join(s.dir, "mine"), "mine/r.csv")
-	p.mustKeep("allow", s.Staging(), "where Chrome writes")
-	p.mustKeep("allow", filepath.Join(s.Staging(), "x"), "where Chrome writes")
+	p.mustKeep("allow", s.Staging(), "the store's own")
+	p.mustKeep("allow", filepath.Join(s.Staging(), "x"), "the store's own")
 	mustList(t, s.Staging(), "")
 
 	if tmp := filepath.Join(t.TempDir(), "artifacts"); p.ask("allow", tmp).Link != filepath.Join(tmp, "r.csv") {
@@ -224,4 +224,27 @@ func TestDuplicateStreams(t *testing.T) {
 	if fi, err := os.Stat(filepath.Join(dir.Name(), "copy")); err != nil || fi.Size() != size || fi.Mode() != 0o640 {
 		t.Errorf("the copy: %+v, %v", fi, err)
 	}
+}
+
+// What is the store's own in its directory is no place for a client's files: a
+// directory by the name of the journal would end the journal.
+func TestLinkIntoStoreReserved(t *testing.T) {
+	s := open(t)
+	s.roots = []string{filepath.Dir(s.dir)} // a root above the store's directory
+	p := &place{s, s.dir, t}
+	for _, dir := range []string{".arrived.jsonl", ".hidden/deeper", "_prev", "_PREV/20260101T000000Z"} {
+		p.mustKeep("allow", filepath.Join(s.dir, dir), "the store's own")
+	}
+	p.mustLink("allow", filepath.Join(s.dir, "mine/.hidden"), "mine/.hidden/r.csv")
+	mustList(t, s.dir, ".arrived.jsonl .staging mine r (1).csv r (2).csv r (3).csv r (4).csv r.csv")
+}
+
+// No directories are made for a path that nobody can name.
+func TestLinkLongPath(t *testing.T) {
+	p := newPlace(t)
+	got := p.ask("allow", filepath.Join(p.root, strings.Repeat("d/", 1<<20)))
+	if got.Kept == nil || len(got.Kept.Error()) > 200 {
+		t.Errorf("want it kept, shortly said; got %.300v", got.Kept)
+	}
+	mustList(t, p.root, "")
 }
