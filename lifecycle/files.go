@@ -62,8 +62,5 @@ func (h *Home) StoreAddr(slug string) (string, error) {
 	return s.Addr()
 }
 
-// RecordFile is where a store's keeper says which browser runs.
-func (h *Home) RecordFile(slug string) (string, error) {
-	dir, err := h.sub("state")
-	return filepath.Join(dir, slug+".browser.json"), err
-}
+// RunDir makes and returns the directory of the daemons' sockets and pid files.
+func (h *Home) RunDir() (string, error) { return h.sub("run") }

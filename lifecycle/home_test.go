@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func openHome(t *testing.T) *Home {
@@ -171,5 +172,53 @@ func TestPortsAreGivenOnce(t *testing.T) {
 	}
 	if owner, err := given.PortOwner(9401); owner != "" || err != nil {
 		t.Errorf("other owner of one's own port: %q, %v", owner, err)
+	}
+}
+
+// A look at who serves a store neither makes nor takes anything.
+func TestHolder(t *testing.T) {
+	h := openHome(t)
+	for range 2 {
+		if pid, held, err := h.Holder("demo"); pid != 0 || held || err != nil {
+			t.Errorf("holder of a free store: %d, %v, %v", pid, held, err)
+		}
+	}
+	if got := filesOf(t, h, "demo"); len(got) != 0 {
+		t.Errorf("a look at a store that never was made %v", got)
+	}
+	for range 2 {
+		lock, err := h.Lock("demo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pid, held, err := h.Holder("demo"); pid != os.Getpid() || !held || err != nil {
+			t.Errorf("holder: %d, %v, %v, want %d", pid, held, err, os.Getpid())
+		}
+		if err := lock.Unlock(); err != nil {
+			t.Fatal(err)
+		}
+		if pid, held, err := h.Holder("demo"); pid != 0 || held || err != nil {
+			t.Errorf("holder after Unlock: %d, %v, %v", pid, held, err)
+		}
+	}
+}
+
+// A look that is under way does not keep a store from being served.
+func TestHolderIsNotInTheWay(t *testing.T) {
+	h := openHome(t)
+	look, err := h.lockFile("demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if free, err := look.TryRLock(); !free || err != nil {
+		t.Fatal(free, err)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { _ = look.Unlock() })
+	lock, err := h.Lock("demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,11 +1,13 @@
 package lifecycle
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -29,19 +31,19 @@ func (e *LockedError) Error() string {
 
 // Lock takes the right to serve the store slug, or returns a *LockedError.
 func (h *Home) Lock(slug string) (*Lock, error) {
-	dir, err := h.sub("run")
+	file, err := h.lockFile(slug)
 	if err != nil {
 		return nil, err
 	}
-	file := flock.New(filepath.Join(dir, slug+".lock"), flock.SetPermissions(0o600))
-	switch held, err := file.TryLock(); {
-	case err != nil:
+	// Whoever asks for the Holder has the lock for a moment.
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	switch held, err := file.TryLockContext(ctx, 5*time.Millisecond); {
+	case err != nil && ctx.Err() == nil:
 		return nil, fmt.Errorf("lock store %s: %w", slug, err)
 	case !held:
 		_ = file.Close()
-		b, _ := os.ReadFile(file.Path())
-		pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
-		return nil, &LockedError{slug, pid}
+		return nil, &LockedError{slug, pidIn(file.Path())}
 	}
 	// Written in place: a rename would put another file under the lock's name.
 	if err := os.WriteFile(file.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
@@ -49,6 +51,35 @@ func (h *Home) Lock(slug string) (*Lock, error) {
 		return nil, fmt.Errorf("lock store %s: %w", slug, err)
 	}
 	return &Lock{file}, nil
+}
+
+// Holder tells whether a process serves the store, and its pid: 0 when that
+// is not known.
+func (h *Home) Holder(slug string) (pid int, held bool, err error) {
+	file, err := h.lockFile(slug)
+	if err != nil || !exists(file.Path()) {
+		return 0, false, err
+	}
+	// Shared: it is in the way of no other look.
+	free, err := file.TryRLock()
+	if err != nil {
+		return 0, false, fmt.Errorf("lock of store %s: %w", slug, err)
+	}
+	if free {
+		return 0, false, file.Unlock()
+	}
+	return pidIn(file.Path()), true, file.Close()
+}
+
+func (h *Home) lockFile(slug string) (*flock.Flock, error) {
+	dir, err := h.sub("run")
+	return flock.New(filepath.Join(dir, slug+".lock"), flock.SetPermissions(0o600)), err
+}
+
+func pidIn(path string) int {
+	b, _ := os.ReadFile(path)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return pid
 }
 
 // Unlock gives the store back. The file stays: removing it would let two

@@ -38,6 +38,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(serveCommand(), keeperCommand(), statusCommand(), downloadsCommand(), wrapperCommand(), storesCommand(), versionCommand())
+	root.AddCommand(ensureCommand(), stopCommand(), disableCommand(), enableCommand(), urlCommand(), holdCommand(), reapCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -68,6 +69,9 @@ func explain(cmd *cobra.Command, err error) (code int, next string) {
 		runtime runtimeError
 		locked  *lifecycle.LockedError
 		failure *lifecycle.Failure
+		refused *refusal
+		ended   *serveEnded
+		other   interface{ Next() string }
 	)
 	switch {
 	case !errors.As(err, &runtime):
@@ -79,8 +83,17 @@ func explain(cmd *cobra.Command, err error) (code int, next string) {
 			return exitTryLater, failure.Next()
 		}
 		return exitFailed, failure.Next()
+	case errors.As(err, &refused):
+		if refused.Retryable {
+			return exitTryLater, refused.Next()
+		}
+		return exitFailed, refused.Next()
+	case errors.As(err, &ended):
+		return ended.code, ended.Next()
 	case errors.Is(err, errNotVerified):
 		return exitNotVerified, ""
+	case errors.As(err, &other):
+		return exitFailed, other.Next()
 	}
 	return exitFailed, ""
 }

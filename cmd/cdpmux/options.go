@@ -45,6 +45,7 @@ type serveOptions struct {
 	allowHosts, allowOrigins []string
 
 	web, noWrapper bool
+	reap           bool
 	workerSlots    uint
 	slotsGiven     bool
 
@@ -107,6 +108,7 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
 	f.UintVar(&o.workerSlots, "worker-slots", uint(wrapper.Defaults().Slots), "workers `N` that a call of the wrapper may name; 0 is none")
+	f.BoolVar(&o.reap, "reap", false, "every five minutes, end the browser-harness daemons that agents of this store have left")
 	f.BoolVar(&o.noWrapper, "no-wrapper", false, "do not write the store's wrapper")
 	f.StringVar(&o.home, "home", "", "state directory `DIR` (default: ~/.cdpmux)")
 	f.Var(&o.logLevel, "log-level", "least `LEVEL` that is logged: trace, debug, info, warn, error")

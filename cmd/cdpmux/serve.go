@@ -165,6 +165,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	go life.run(ctx, server)
+	go o.reapOwn(ctx, home, store, server, log)
 	go takeOver(ctx, backend, server, log)
 	ready := make(chan error, 1)
 	go func() { ready <- o.startEarly(ctx, backend) }()

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"strings"
 	"text/tabwriter"
@@ -27,18 +27,28 @@ type statusOptions struct {
 func statusCommand() *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
-		Use:   "status (--store NAME | --web)",
-		Short: "Show the clients and tabs of a store that is served",
+		Use:   "status [--store NAME | --web]",
+		Short: "Show the clients and tabs of a store that is served, or the state of every store",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err
 			}
-			slug, err := o.slug()
-			if err != nil {
-				return err
+			run := o.all
+			if o.store != "" || o.web {
+				slug, err := o.slug()
+				if err != nil {
+					return err
+				}
+				run = func(home *lifecycle.Home, stdout io.Writer) error { return o.one(home, slug, stdout) }
+			} else if o.addr != "" {
+				return errors.New("--listen is the address of one store: name it with --store")
 			}
-			if err := o.run(slug, cmd.OutOrStdout()); err != nil {
+			home, err := openHome(o.home)
+			if err == nil {
+				err = run(home, cmd.OutOrStdout())
+			}
+			if err != nil {
 				return runtimeError{err}
 			}
 			return nil
@@ -47,16 +57,19 @@ func statusCommand() *cobra.Command {
 	o.bind(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.addr, "listen", "", "where it listens (default: the store's remembered address)")
-	f.BoolVar(&o.json, "json", false, "print what the proxy answers")
+	f.BoolVar(&o.json, "json", false, "print what the proxy answers; of every store, an array")
 	return cmd
 }
 
-func (o *statusOptions) run(slug string, stdout io.Writer) error {
-	home, err := openHome(o.home)
+// one shows a store that is served.
+func (o *statusOptions) one(home *lifecycle.Home, slug string, stdout io.Writer) error {
+	served, err := openAdmin(home, slug, o.addr)
 	if err != nil {
 		return err
 	}
-	body, err := o.ask(home, slug)
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	body, err := served.ask(ctx, http.MethodGet, "/status", nil)
 	if err != nil {
 		return fmt.Errorf("status of %s: %w", slug, err)
 	}
@@ -64,47 +77,15 @@ func (o *statusOptions) run(slug string, stdout io.Writer) error {
 		_, err := stdout.Write(body)
 		return err
 	}
+	return printAnswer(slug, body, stdout)
+}
+
+func printAnswer(slug string, body []byte, stdout io.Writer) error {
 	var st proxy.Status
 	if err := json.Unmarshal(body, &st); err != nil {
 		return fmt.Errorf("status of %s: %w", slug, err)
 	}
 	return printStatus(stdout, &st, time.Now())
-}
-
-// ask gets /status from the proxy that serves the store.
-func (o *statusOptions) ask(home *lifecycle.Home, slug string) ([]byte, error) {
-	token, err := home.AdminToken(slug)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.New("it was never served from this state directory")
-	}
-	if err != nil {
-		return nil, err
-	}
-	addr := o.addr
-	if addr == "" {
-		if addr, err = home.StoreAddr(slug); err != nil {
-			return nil, err
-		}
-	}
-	if addr == "" {
-		return nil, errors.New("its port is not remembered; give its address with --listen")
-	}
-	req, err := http.NewRequest(http.MethodGet, "http://"+addr+"/status", nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, errors.Unwrap(err) // without the URL
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("HTTP %s at %s", resp.Status, addr)
-	}
-	return body, err
 }
 
 // printStatus writes a Status as a table: a line for the browser, for each

@@ -62,5 +62,5 @@ func TestStatusCommand(t *testing.T) {
 		}
 	}
 	mustRefuse(t, 1, []string{"never served"}, "status", "--store", "other", "--home", m.home)
-	mustRefuse(t, 2, []string{"--store"}, "status")
+	mustRefuse(t, 2, []string{"--store"}, "status", "--home", m.home, "--listen", m.addr)
 }

@@ -17,7 +17,7 @@ func storesCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(storesMigrateCommand())
+	cmd.AddCommand(storesListCommand(), storesAddCommand(), storesRemoveCommand(), storesMigrateCommand())
 	return cmd
 }
 

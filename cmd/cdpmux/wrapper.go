@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"cdpmux/lifecycle"
 	"cdpmux/wrapper"
@@ -46,6 +47,20 @@ func bindHome(cmd *cobra.Command, home *string) {
 }
 
 func (o *storeFlags) slug() (string, error) { return storeSlug(o.store, o.id, o.web) }
+
+// fromEnv takes these flags, and no others of a command, from the environment.
+func (o *storeFlags) fromEnv(cmd *cobra.Command) error {
+	return fromEnv(only(cmd, "store", "id", "web", "home"))
+}
+
+// only has some of a command's flags.
+func only(cmd *cobra.Command, names ...string) *pflag.FlagSet {
+	some := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	for _, name := range names {
+		some.AddFlag(cmd.Flags().Lookup(name))
+	}
+	return some
+}
 
 // storeSlug is the slug of the store that the flags name.
 func storeSlug(store, id string, web bool) (string, error) {

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"time"
+
+	"cdpmux/lifecycle"
+)
+
+// admin talks to the proxy of one store, over its control API.
+type admin struct {
+	slug  string
+	addr  string
+	token string // "" asks for what needs none
+}
+
+// answerLimit bounds a question whose answer is there at once.
+const answerLimit = 10 * time.Second
+
+// notServed says that no proxy serves a store.
+type notServed struct{ slug string }
+
+func (e notServed) Error() string { return fmt.Sprintf("store %s is not served", e.slug) }
+func (e notServed) Next() string  { return "cdpmux ensure --store " + e.slug }
+
+// openAdmin finds the proxy that serves a store: at addr, or where the store
+// list says. The error is a notServed when there is none.
+func openAdmin(home *lifecycle.Home, slug, addr string) (*admin, error) {
+	store, err := home.Store(slug)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("store %s was never served from %s; see cdpmux stores list", slug, home.Dir())
+	}
+	if err != nil {
+		return nil, err
+	}
+	pid, held, err := home.Holder(slug)
+	if err != nil {
+		return nil, err
+	}
+	if !held {
+		return nil, notServed{slug}
+	}
+	if addr == "" && store.Port != 0 {
+		if addr, err = store.Addr(); err != nil {
+			return nil, err
+		}
+	}
+	if addr == "" {
+		return nil, fmt.Errorf("store %s is served by pid %d on a port of this run; give its address with --listen", slug, pid)
+	}
+	token, err := home.AdminToken(slug)
+	if err != nil {
+		return nil, fmt.Errorf("admin token of %s: %w", slug, err)
+	}
+	return &admin{slug, addr, token}, nil
+}
+
+// refusal is a problem that the proxy told us of.
+type refusal struct {
+	Text      string `json:"error"`
+	Kind      string `json:"failure_kind"`
+	Retryable bool   `json:"retryable"`
+	Step      string `json:"next"`
+
+	status int
+}
+
+func (r *refusal) Error() string { return r.Kind + ": " + r.Text }
+func (r *refusal) Next() string  { return r.Step }
+
+// unreachable says that nothing answered, as a proxy that starts or ends does.
+type unreachable struct {
+	addr string
+	err  error
+}
+
+func (e *unreachable) Error() string { return fmt.Sprintf("no answer at %s: %v", e.addr, e.err) }
+func (e *unreachable) Unwrap() error { return e.err }
+
+// call sends in, if there is any, and reads the answer into out. The error is
+// a *refusal when the proxy gave one, an *unreachable when none answered.
+func (a *admin) call(ctx context.Context, method, path string, in, out any) error {
+	body, err := a.ask(ctx, method, path, in)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("%s at %s is not an answer of cdpmux: %w", path, a.addr, err)
+	}
+	return nil
+}
+
+// brief is call for what is answered at once.
+func (a *admin) brief(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	return a.call(ctx, method, path, in, out)
+}
+
+// ask is call for the answer as it came.
+func (a *admin) ask(ctx context.Context, method, path string, in any) ([]byte, error) {
+	var content io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.addr+path, content)
+	if err != nil {
+		return nil, err
+	}
+	if a.token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	// No proxy of the environment, no redirect: it is this address or none.
+	client := http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: answerLimit}).DialContext},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, &unreachable{a.addr, errors.Unwrap(err)} // without the URL
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return nil, &unreachable{a.addr, err}
+	case resp.StatusCode == http.StatusOK:
+		return body, nil
+	}
+	problem := &refusal{status: resp.StatusCode}
+	if json.Unmarshal(body, problem) != nil || problem.Kind == "" {
+		return nil, fmt.Errorf("HTTP %s for %s at %s: is that the proxy of store %s?", resp.Status, path, a.addr, a.slug)
+	}
+	return nil, problem
+}
+
+// start has the browser up, and sees that it is this store's. It takes as long
+// as ctx allows.
+func (a *admin) start(ctx context.Context, id string) (product string, err error) {
+	if err := a.call(ctx, http.MethodPost, "/v1/browser/start", nil, nil); err != nil {
+		return "", err
+	}
+	var version struct {
+		Product string `json:"Browser"`
+		Store   string `json:"Cdpmux-Store"`
+	}
+	if err := a.call(ctx, http.MethodGet, "/json/version", nil, &version); err != nil {
+		return "", err
+	}
+	// A slug can be given anew, an id cannot.
+	if version.Store != a.slug+"/"+id {
+		return "", fmt.Errorf("%s answers for store %q, not for %s/%s: end what listens there, or choose another address: cdpmux ensure --store %s -- --listen ADDR",
+			a.addr, version.Store, a.slug, id, a.slug)
+	}
+	return version.Product, nil
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cdpmux/lifecycle"
+)
+
+// double stands in for the proxy of store "demo", which this process holds.
+type double struct {
+	home  *lifecycle.Home
+	store *lifecycle.Store
+	addr  string
+	lock  *lifecycle.Lock
+
+	status int    // what it answers; 0: 200
+	answer string // to the call of the control API
+	asked  []string
+}
+
+func startDouble(t *testing.T) *double {
+	t.Helper()
+	home, err := lifecycle.OpenHome(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &double{home: home, answer: "{}"}
+	if d.store, err = home.OpenStore("demo", ""); err != nil {
+		t.Fatal(err)
+	}
+	token, err := home.MakeAdminToken("demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		d.asked = append(d.asked, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
+		if r.URL.Path == "/json/version" {
+			fmt.Fprintf(w, `{"Browser":"Chrome/1","Cdpmux-Store":"demo/%s"}`, d.store.ID)
+			return
+		}
+		if r.URL.Path != "/v1/browser/start" && r.Header.Get("Authorization") != "Bearer "+token {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if d.status != 0 {
+			w.WriteHeader(d.status)
+		}
+		fmt.Fprint(w, d.answer)
+	}))
+	t.Cleanup(server.Close)
+	d.addr = server.Listener.Addr().String()
+	if err := d.store.Remember(server.Listener.Addr().(*net.TCPAddr)); err != nil {
+		t.Fatal(err)
+	}
+	if d.lock, err = home.Lock("demo"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.lock.Unlock() })
+	return d
+}
+
+// says is what it answers from now on.
+func (d *double) says(status int, answer string) { d.status, d.answer, d.asked = status, answer, nil }
+
+// run runs a command, which must end with code.
+func (d *double) run(t *testing.T, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if got := run(append(args, "--home", d.home.Dir()), &out, &errs); got != code {
+		t.Errorf("%v: exit code %d, want %d; stdout: %s stderr: %s", args, got, code, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+func mustAsk(t *testing.T, d *double, want string) {
+	t.Helper()
+	if len(d.asked) != 1 || d.asked[0] != want {
+		t.Errorf("asked: %q, want %q", d.asked, want)
+	}
+}
+
+func mustSay(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("said %q, want %q in it", text, word)
+		}
+	}
+}
+
+const inUse = `{"error":"clients are connected","failure_kind":"browser_in_use","retryable":true,"next":"wait, or force it"}`
+
+func TestStop(t *testing.T) {
+	d := startDouble(t)
+	d.says(200, `{"method":"graceful","elapsed_ms":412,"verified":true}`)
+	out, _ := d.run(t, exitOK, "stop", "--store", "demo")
+	mustAsk(t, d, `POST /v1/browser/stop {"force":false}`)
+	mustSay(t, out, "demo: browser stopped, graceful, in 412 ms; nothing of it is left\n")
+
+	d.says(200, `{"method":"forced","verified":false,"survivors":2,"data_risk":true}`)
+	out, errs := d.run(t, exitNotVerified, "stop", "--store", "demo", "--force", "--json")
+	mustAsk(t, d, `POST /v1/browser/stop {"force":true}`)
+	mustSay(t, errs, "demo", "2 processes")
+	var receipt lifecycle.Receipt
+	if err := json.Unmarshal([]byte(out), &receipt); err != nil || receipt.Method != "forced" || !receipt.DataRisk {
+		t.Errorf("receipt: %s, %v", out, err)
+	}
+
+	d.says(409, inUse)
+	_, errs = d.run(t, exitTryLater, "stop", "--store", "demo")
+	mustSay(t, errs, "browser_in_use", "clients are connected", "next: wait, or force it")
+
+	// Nobody serves it, and there is no browser.
+	if err := d.lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	d.says(200, "")
+	out, _ = d.run(t, exitOK, "stop", "--store", "demo")
+	mustSay(t, out, "demo: no browser is running")
+	out, _ = d.run(t, exitOK, "stop", "--store", "demo", "--proxy")
+	mustSay(t, out, "demo: no proxy and no browser is running")
+	if len(d.asked) != 0 {
+		t.Errorf("asked without a proxy: %q; who listens there is not ours", d.asked)
+	}
+	_, errs = d.run(t, exitFailed, "stop", "--store", "other")
+	mustSay(t, errs, "other", "never served")
+}
+
+func TestHold(t *testing.T) {
+	d := startDouble(t)
+	d.says(200, `{"until":"2026-01-02T03:04:05Z"}`)
+	out, _ := d.run(t, exitOK, "hold", "--store", "demo", "--for", "30m", "--name", "nightly")
+	mustAsk(t, d, `POST /v1/hold {"name":"nightly","ttl_s":1800}`)
+	mustSay(t, out, "held by nightly until 2026-01-02T03:04:05Z")
+	d.says(200, `{}`)
+	out, _ = d.run(t, exitOK, "hold", "--store", "demo", "--for", "0")
+	mustAsk(t, d, `POST /v1/hold {"name":"operator","ttl_s":0}`)
+	mustSay(t, out, "not held any more")
+	_, errs := d.run(t, exitUsage, "hold", "--store", "demo")
+	mustSay(t, errs, `"for"`)
+	if err := d.lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	_, errs = d.run(t, exitFailed, "hold", "--store", "demo", "--for", "1m")
+	mustSay(t, errs, "not served", "next: cdpmux ensure --store demo")
+}
+
+func TestURL(t *testing.T) {
+	d := startDouble(t)
+	out, _ := d.run(t, exitOK, "url", "--store", "demo", "--client", "1a2b3c4d-w2")
+	if want := "ws://" + d.addr + "/client-1a2b3c4d-w2\n"; out != want {
+		t.Errorf("url: %q, want %q", out, want)
+	}
+	for _, bad := range []string{"", "a/b", "a b", strings.Repeat("a", 65)} {
+		_, errs := d.run(t, exitUsage, "url", "--store", "demo", "--client", bad)
+		mustSay(t, errs, "--client")
+	}
+	d.run(t, exitFailed, "url", "--store", "other", "--client", "a")
+}
+
+// status without a store tells of each what is so.
+func TestStatusOfAll(t *testing.T) {
+	d := startDouble(t)
+	d.says(200, `{"browser":{"state":"refused","error":"too often"},"clients":[{"id":"a","state":"connected","tabs":[{},{}]},{"id":"b","state":"grace","tabs":[{}]},{"id":"","state":"http","tabs":[]}]}`)
+	for _, slug := range []string{"down", "off", "silent"} {
+		s, err := d.home.OpenStore(slug, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slug == "silent" {
+			lock, err := d.home.Lock(slug)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer lock.Unlock()
+		}
+		if _, err := d.home.MakeAdminToken(slug); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Remember(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.run(t, exitOK, "disable", "--store", "off")
+	out, _ := d.run(t, exitOK, "status", "--json")
+	var states []storeState
+	if err := json.Unmarshal([]byte(out), &states); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	got := map[string]string{}
+	for _, s := range states {
+		got[s.Store] = fmt.Sprintf("%s %d %d", s.State, s.Clients, s.Tabs)
+		if (s.Store == "demo" || s.Store == "silent") != (s.PID != 0 && s.Error != "") {
+			t.Errorf("%+v: a pid and an error where there is a proxy that has one, and nowhere else", s)
+		}
+	}
+	for slug, want := range map[string]string{"demo": "refused 2 3", "down": "down 0 0", "off": "disabled 0 0", "silent": "silent 0 0"} {
+		if got[slug] != want {
+			t.Errorf("state of %s: %q, want %q", slug, got[slug], want)
+		}
+	}
+	table, _ := d.run(t, exitOK, "status")
+	mustSay(t, table, "STORE", "demo", "refused", "too often", d.addr)
+}
+
+// runFor runs a command that names its own home, and returns all that it said.
+func runFor(t *testing.T, code int, args ...string) string {
+	t.Helper()
+	var said bytes.Buffer
+	if got := run(args, &said, &said); got != code {
+		t.Errorf("%v: exit code %d, want %d; it said: %s", args, got, code, &said)
+	}
+	return said.String()
+}
