@@ -100,7 +100,12 @@ func (s *Server) unreached(err error) {
 		return
 	}
 	wait, more := s.redial.failed(&s.limits)
-	if !more && s.cfg.Life.Stop != nil && !s.replaced { // it may run and hang: end it, and try once more
+	hopeless := !p.Retryable || p.Kind == "breaker_open" // for the next minutes at least
+	if hopeless {
+		s.redial.end()
+		more = false
+	}
+	if !more && !hopeless && s.cfg.Life.Stop != nil && !s.replaced { // it may run and hang: end it, and try once more
 		s.replaced = true
 		s.redial.begin()
 		s.redial.count = s.limits.redials - 1

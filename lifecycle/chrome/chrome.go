@@ -107,42 +107,6 @@ func (c *Chrome) Start(ctx context.Context) (lifecycle.Endpoint, error) {
 	return c.launch(ctx, lock)
 }
 
-// settle makes sure that no browser of an earlier proxy is left: it returns
-// the one that was adopted, or the lock that allows a launch.
-func (c *Chrome) settle(ctx context.Context) (*os.File, lifecycle.Endpoint, error) {
-	for deadline := time.Now().Add(10 * time.Second); ; pause(ctx) {
-		endpoint, err := c.recover(ctx)
-		if err != nil || endpoint.WS != "" {
-			return nil, endpoint, err
-		}
-		lock, err := keeper.Lock(c.cfg.Record + ".lock")
-		switch {
-		case err == nil:
-			if rec, _ := keeper.ReadRecord(c.cfg.Record); rec == nil {
-				return lock, lifecycle.Endpoint{}, nil
-			}
-			lock.Close() // of a keeper that came and went in between
-		case !errors.Is(err, keeper.ErrKept):
-			return nil, lifecycle.Endpoint{}, err
-		case ctx.Err() != nil:
-			return nil, lifecycle.Endpoint{}, ctx.Err()
-		case time.Now().After(deadline):
-			return nil, lifecycle.Endpoint{}, &lifecycle.Failure{
-				Kind: lifecycle.CleanupPending,
-				Text: "the keeper of an earlier browser is still there, and says nothing of it",
-				Hint: "try again; if it stays so, end the process `cdpmux keeper` that holds " + c.cfg.Record + ".lock",
-			}
-		}
-	}
-}
-
-func pause(ctx context.Context) {
-	select {
-	case <-time.After(20 * time.Millisecond): // the other keeper's record, or its end, is no event for us
-	case <-ctx.Done():
-	}
-}
-
 func (c *Chrome) take(ctx context.Context) error {
 	select {
 	case c.turn <- struct{}{}:
@@ -213,104 +177,6 @@ func pending(r lifecycle.Receipt) *lifecycle.Failure {
 	}
 }
 
-// recover looks at the record of a browser that we do not hold. It is adopted
-// when its keeper lives, and swept when not.
-func (c *Chrome) recover(ctx context.Context) (lifecycle.Endpoint, error) {
-	rec, err := keeper.ReadRecord(c.cfg.Record)
-	if err != nil {
-		return lifecycle.Endpoint{}, fmt.Errorf("%s: %w; see that no Chrome runs on the profile, and delete it", c.cfg.Record, err)
-	}
-	if rec == nil {
-		return lifecycle.Endpoint{}, nil
-	}
-	var endpoint lifecycle.Endpoint
-	if rec.Receipt == nil {
-		endpoint, err = c.adopt(ctx, rec)
-	}
-	switch {
-	case rec.Receipt != nil: // it ended, and its keeper goes or has given up
-		endKeeper(ctx, rec.Keeper)
-	case endpoint.WS != "":
-		return endpoint, nil
-	case ctx.Err() != nil:
-		return lifecycle.Endpoint{}, ctx.Err()
-	case err == nil: // it ended in the meantime, and rewrote its record or removed it
-		if rec, err = keeper.ReadRecord(c.cfg.Record); rec == nil {
-			return lifecycle.Endpoint{}, err
-		}
-	case !errors.Is(err, keeper.ErrLost):
-		// A keeper that does not talk: without it, the browser quits by itself.
-		c.cfg.Log.Warn().Err(err).Int("pid", rec.Keeper.PID).Msg("the keeper of a browser does not answer and is replaced")
-		endKeeper(ctx, rec.Keeper)
-	}
-	receipt := keeper.Sweep(c.cfg.Record, rec, c.cfg.Waits)
-	c.cfg.Log.Info().Interface("receipt", receipt).Msg("browser of an earlier proxy swept")
-	if !receipt.Verified {
-		return lifecycle.Endpoint{}, pending(receipt)
-	}
-	if c.after == lifecycle.EndNone && crashed(rec, receipt) {
-		c.after, c.why = lifecycle.EndCrash, "Chrome ended by itself while no proxy was there"
-	}
-	if rec.Host != hostname() {
-		// A container that came back under another name: the lock in the profile
-		// is of the incarnation that was just seen dead.
-		keeper.RemoveSingletons(rec.Profile, fmt.Sprintf("%s-%d", rec.Host, rec.Root.PID))
-	}
-	return lifecycle.Endpoint{}, nil
-}
-
-// Recover takes over a browser that an earlier proxy left, or removes what is
-// left of it. It reports whether there is a browser now, and starts none.
-func (c *Chrome) Recover(ctx context.Context) (bool, error) {
-	if err := c.take(ctx); err != nil {
-		return false, err
-	}
-	defer c.give()
-	if c.held != nil {
-		return true, nil
-	}
-	endpoint, err := c.recover(ctx)
-	return endpoint.WS != "", err
-}
-
-// adopt connects to the keeper of an earlier proxy. Its browser may have ended
-// meanwhile: then the Endpoint is zero.
-func (c *Chrome) adopt(ctx context.Context, rec *keeper.Record) (lifecycle.Endpoint, error) {
-	talk, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	h, err := keeper.Adopt(talk, rec, c.printed)
-	if err != nil {
-		return lifecycle.Endpoint{}, err
-	}
-	if err := h.Greeted(talk); err != nil {
-		h.Close()
-		return lifecycle.Endpoint{}, err
-	}
-	c.held, c.id, c.adopted = h, rec.ID, true
-	r, err := h.Await(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return lifecycle.Endpoint{}, ctx.Err()
-		}
-		<-h.Ended()
-		h.Wait()
-		c.held = nil
-		return lifecycle.Endpoint{}, nil
-	}
-	if err := keeper.Prove(ctx, r.WS); err != nil {
-		return c.reuse(ctx)
-	}
-	c.cfg.Log.Info().Int("pid", r.Root).Str("incarnation", rec.ID).Msg("chrome adopted")
-	return lifecycle.Endpoint{WS: r.WS, Incarnation: rec.ID, Adopted: true}, nil
-}
-
-// crashed tells the crash of a browser from the end that comes with that of
-// its keeper and its proxy.
-func crashed(rec *keeper.Record, receipt lifecycle.Receipt) bool {
-	return rec.Receipt != nil && rec.Receipt.Method == lifecycle.MethodCrashed ||
-		receipt.Method == lifecycle.MethodCrashed && receipt.ExitType == "Crashed"
-}
-
 // Stop ends Chrome, also one that an earlier proxy left. It waits for a start
 // in progress: end that one's ctx first.
 func (c *Chrome) Stop(ctx context.Context) lifecycle.Receipt {
@@ -318,7 +184,7 @@ func (c *Chrome) Stop(ctx context.Context) lifecycle.Receipt {
 	defer c.give()
 	receipt := lifecycle.Receipt{Method: lifecycle.MethodNone, Verified: true}
 	if c.held == nil {
-		if endpoint, err := c.recover(ctx); err != nil || endpoint.WS == "" {
+		if _, err := c.recover(ctx); c.held == nil {
 			receipt.Verified = !isPending(err)
 			c.after = lifecycle.EndNone
 			return receipt

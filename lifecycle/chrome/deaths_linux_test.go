@@ -147,3 +147,19 @@ func TestDeathsAtAnyMoment(t *testing.T) {
 		}
 	}
 }
+
+// A container that was killed comes back under another name: the lock in the
+// profile is that of its own dead browser, as the record shows.
+func TestLockOfOurOwnFormerHost(t *testing.T) {
+	cfg := testConfig(t)
+	lockProfile(t, cfg.Profile, "elsewhere-7")
+	rec, err := json.Marshal(keeper.Record{
+		ID: "0123abcd", Boot: proc.Boot(), Host: "elsewhere", Profile: cfg.Profile,
+		Keeper: proc.ID{PID: 6, Ticks: 1}, Root: proc.ID{PID: 7, Ticks: 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, cfg.Record, string(rec), 0o600)
+	start(t, newChrome(t, cfg))
+}

@@ -9,14 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/keeper"
-	"cdpmux/lifecycle/proc"
 )
 
 // maxTmpdir is what Chrome's socket path leaves: with 63 bytes it aborts.
@@ -174,16 +171,3 @@ func allowedEnv(env []string) []string {
 }
 
 func (c *Chrome) printed(line string) { c.cfg.Log.Debug().Str("line", line).Msg("chrome prints") }
-
-func hostname() string {
-	name, _ := os.Hostname()
-	return name
-}
-
-// endKeeper kills a keeper that does not talk and waits until it is gone.
-func endKeeper(ctx context.Context, id proc.ID) {
-	_ = id.Signal(syscall.SIGKILL)
-	for ctx.Err() == nil && id.Alive() {
-		time.Sleep(10 * time.Millisecond) // it is nobody's child that we could wait for
-	}
-}

@@ -9,16 +9,15 @@ import (
 	"strings"
 )
 
-// makeCgroup makes a cgroup of its own for an incarnation, below ours. It is a
-// new one each time: the kernel kills what is started into a cgroup that
-// cgroup.kill was once written to.
-func makeCgroup(id string) (string, error) {
+// cgroupFor is where the cgroup of an incarnation is to be, below ours. It is
+// a new one each time: the kernel kills what is started into a cgroup that
+// cgroup.kill was once written to. Empty: there is no cgroup v2.
+func cgroupFor(id string) string {
 	parent, err := ownCgroup()
 	if err != nil {
-		return "", err
+		return ""
 	}
-	dir := filepath.Join(parent, "cdpmux-"+id)
-	return dir, os.Mkdir(dir, 0o755)
+	return filepath.Join(parent, "cdpmux-"+id)
 }
 
 // ownCgroup is the directory of the cgroup v2 that we are in.

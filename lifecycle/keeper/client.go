@@ -93,7 +93,7 @@ func (h *Handle) read() {
 	for {
 		var r Report
 		err := in.Decode(&r)
-		if err == nil && r.Line != "" {
+		if err == nil && r.State == "" {
 			h.printed(r.Line)
 			continue
 		}

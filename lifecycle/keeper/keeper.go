@@ -246,7 +246,7 @@ func asFailure(err error) *lifecycle.Failure {
 // printed passes one of Chrome's lines on, or loses it: nothing waits for it.
 // Called by the reader of Chrome's output.
 func (k *keeper) printed(line string) {
-	if !k.spec.Verbose {
+	if !k.spec.Verbose || line == "" {
 		return
 	}
 	select {

@@ -11,22 +11,26 @@ import (
 	"cdpmux/lifecycle/proc"
 )
 
-// launch starts the process. The record is there before it and, with its pid,
-// right after it; Chrome that is started and not yet recorded is found by the
+// launch starts the process. The record is there before anything is made and,
+// with its pid, right after the start; Chrome that is started and not yet recorded is found by the
 // TMPDIR and the cgroup, and quits with us in any case.
 func (k *keeper) launch() error {
+	k.rec.Cgroup = cgroupFor(k.rec.ID)
+	if err := k.rec.write(k.spec.Record); err != nil {
+		return err
+	}
 	if err := os.Mkdir(k.rec.TMPDIR, 0o700); err != nil {
 		return err
 	}
 	var cgroup *os.File
-	if dir, err := makeCgroup(k.rec.ID); err == nil {
-		if cgroup, err = os.Open(dir); err == nil {
-			defer cgroup.Close()
-			k.rec.Cgroup = dir
+	if k.rec.Cgroup != "" && os.Mkdir(k.rec.Cgroup, 0o755) == nil {
+		if dir, err := os.Open(k.rec.Cgroup); err == nil {
+			defer dir.Close()
+			cgroup = dir
 		}
 	}
-	if err := k.rec.write(k.spec.Record); err != nil {
-		return err
+	if cgroup == nil {
+		k.rec.Cgroup = "" // not ours to make: without delegation, for one
 	}
 	cmd, err := k.exec(cgroup)
 	if err != nil && cgroup != nil {

@@ -52,7 +52,7 @@ type Report struct {
 	Failure *lifecycle.Failure `json:"failure,omitempty"` // why it did not start
 	Receipt *lifecycle.Receipt `json:"receipt,omitempty"` // with Ended
 	Tail    []string           `json:"tail,omitempty"`    // with Ended: the last lines that Chrome printed
-	Line    string             `json:"line,omitempty"`    // Chrome printed this; nothing has changed
+	Line    string             `json:"line,omitempty"`    // without a State: Chrome printed this, and nothing has changed
 }
 
 // State is how far a browser is.
