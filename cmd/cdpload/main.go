@@ -25,7 +25,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(driveCommand(), fakeCommand(), relayCommand())
+	root.AddCommand(benchCommand(), driveCommand(), fakeCommand(), relayCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
