@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"testing"
 	"testing/iotest"
 
@@ -53,5 +54,31 @@ func TestPooledBuffersAreLargeEnough(t *testing.T) {
 		if m.Start != routing.Headroom {
 			t.Fatalf("newMessage(%d) starts at %d", size, m.Start)
 		}
+	}
+}
+
+// A large buffer is used again, by what fills it at least by half, and is not
+// kept from the garbage collector.
+func TestLargeBuffersAreUsedAgain(t *testing.T) {
+	var s spares
+	first := &routing.Message{Buf: make([]byte, 1<<20)}
+	s.put(first)
+	if m := s.take(1<<20 + 1); m != nil {
+		t.Errorf("a spare of %d bytes for more than that", cap(m.Buf))
+	}
+	if m := s.take(1<<19 - 1); m != nil {
+		t.Errorf("a spare of %d bytes for less than half of it", cap(m.Buf))
+	}
+	if m := s.take(1 << 19); m != first {
+		t.Error("the spare was not used again")
+	}
+	if m := s.take(1 << 20); m != nil {
+		t.Error("a spare was given out twice")
+	}
+	s.put(first)
+	runtime.KeepAlive(first)
+	runtime.GC()
+	if m := s.take(1 << 20); m != nil {
+		t.Error("a spare outlived a collection")
 	}
 }

@@ -17,7 +17,8 @@ type client struct {
 
 	// the command that it repeats: text between its ids
 	before, after []byte
-	burst         int // events that each reply follows
+	burst         int  // events that each reply follows
+	each          bool // a write for each command
 
 	next int64  // id
 	open int    // commands without a reply
@@ -184,7 +185,7 @@ func (c *client) repeat(name, args string, up int) {
 }
 
 // send puts one more command on its way, which flush sends.
-func (c *client) send() {
+func (c *client) send() error {
 	for c.next++; c.sent[c.next%int64(len(c.sent))].id != 0; c.next++ { // an old one waits there
 	}
 	c.sent[c.next%int64(len(c.sent))] = slot{c.next, c.now}
@@ -192,6 +193,10 @@ func (c *client) send() {
 	text := strconv.AppendInt(append(space[:0], c.before...), c.next, 10)
 	c.put(opText, append(text, c.after...))
 	c.open++
+	if c.each {
+		return c.flush()
+	}
+	return nil
 }
 
 // pipeline keeps ahead commands under way until the time is over, then waits
@@ -205,7 +210,9 @@ func (c *client) pipeline(ahead int, until time.Time) error {
 	c.sent = make([]slot, size)
 	c.now = time.Now()
 	for range ahead {
-		c.send()
+		if err := c.send(); err != nil {
+			return err
+		}
 	}
 	if err := c.flush(); err != nil {
 		return err
@@ -235,7 +242,9 @@ func (c *client) collect(until time.Time, again bool) error {
 			c.now = time.Now()
 		}
 		if c.take(m) && again && c.now.Before(until) {
-			c.send()
+			if err := c.send(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -274,7 +283,9 @@ func (c *client) stall(ctx context.Context, count int, until time.Time) error {
 	c.sent = make([]slot, 1024)
 	c.now = time.Now()
 	for range count {
-		c.send()
+		if err := c.send(); err != nil {
+			return err
+		}
 	}
 	if err := c.flush(); err != nil {
 		return err

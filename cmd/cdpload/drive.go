@@ -19,6 +19,7 @@ type work struct {
 	Size     int    `json:"size"` // bytes of a reply, or of an event
 	Burst    int    `json:"burst"`
 	Page     string `json:"page,omitempty"` // URL that a tab is sent to
+	Each     bool   `json:"write_each"`     // a write for each command, as most clients do
 }
 
 // kinds are the sorts of work, with what they are when nothing else is said.
@@ -28,13 +29,13 @@ var kinds = []struct {
 	work
 	what string
 }{
-	{work{"commands", 16, 32, 175, 250, 0, ""}, "short commands, in-flight of them ahead"},
-	{work{"events", 1, 1, 175, 450, 20_000, ""}, "bursts of events"},
-	{work{"replies", 1, 1, 175, 64 << 20, 0, ""}, "large replies, one after the other"},
-	{work{"flood", 1, 10_000, 175, 250, 0, ""}, "short commands, thousands ahead"},
-	{work{"stall", 1, 32, 175, 1 << 20, 0, ""}, "asks for much, reads nothing until the end"},
-	{work{"idle", 16, 0, 0, 0, 0, ""}, "connects and does nothing"},
-	{work{"tabs", 1, 1, 0, 0, 0, "data:text/html,cdpload"}, "opens, loads, pictures and closes tabs"},
+	{work{"commands", 16, 32, 175, 250, 0, "", false}, "short commands, in-flight of them ahead"},
+	{work{"events", 1, 1, 175, 450, 20_000, "", false}, "bursts of events"},
+	{work{"replies", 1, 1, 175, 64 << 20, 0, "", false}, "large replies, one after the other"},
+	{work{"flood", 1, 10_000, 175, 250, 0, "", false}, "short commands, thousands ahead"},
+	{work{"stall", 1, 32, 175, 1 << 20, 0, "", false}, "asks for much, reads nothing until the end"},
+	{work{"idle", 16, 0, 0, 0, 0, "", false}, "connects and does nothing"},
+	{work{"tabs", 1, 1, 0, 0, 0, "data:text/html,cdpload", false}, "opens, loads, pictures and closes tabs"},
 }
 
 // mix is all kinds beside one another.
@@ -136,7 +137,7 @@ func (g *group) connect(ctx context.Context, url string, first int) error {
 				g.errs[i] = err
 				return
 			}
-			g.clients[i] = &client{wire: w}
+			g.clients[i] = &client{wire: w, each: g.Each}
 			g.errs[i] = g.prepare(g.clients[i])
 		})
 	}

@@ -42,7 +42,7 @@ func driveCommand() *cobra.Command {
 		kind                               string
 		beside                             []string
 		clients, inFlight, up, size, burst int
-		asJSON                             bool
+		asJSON, each                       bool
 	)
 	long := "Drive a CDP address and measure it. Each client opens a page of its own.\n\nKinds:\n"
 	for _, k := range kinds {
@@ -78,6 +78,7 @@ func driveCommand() *cobra.Command {
 						}
 					}
 				}
+				w.Each = each
 				j.groups = append(j.groups, w)
 			}
 			r, err := j.run(cmd.Context())
@@ -107,6 +108,7 @@ func driveCommand() *cobra.Command {
 	f.IntVar(&up, "command-size", 0, "bytes of a command (default: the kind's)")
 	f.IntVar(&size, "size", 0, "bytes of a reply or an event (default: the kind's)")
 	f.IntVar(&burst, "burst", 0, "events before each reply (default: the kind's)")
+	f.BoolVar(&each, "write-each", false, "a write for each command, as most clients do; else those that are due leave in one")
 	f.DurationVar(&j.duration, "duration", 3*time.Second, "how long")
 	f.IntVar(&j.pid, "pid", 0, "process to measure: CPU, memory, write calls (Linux)")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
