@@ -115,11 +115,15 @@ func (s *Server) fromClient(c *client, m *routing.Message, refusal *routing.Refu
 	return nil
 }
 
-// fromBrowser hands a message of the browser to the Router.
-func (s *Server) fromBrowser(m *routing.Message, env *routing.Envelope) {
+// fromBrowser hands messages of the browser to the Router.
+func (s *Server) fromBrowser(batch []incoming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.apply(s.router.FromBrowser(time.Now(), m, env, s.actions))
+	out, now := s.actions, time.Now()
+	for i := range batch {
+		out = s.router.FromBrowser(now, batch[i].msg, &batch[i].env, out)
+	}
+	s.apply(out)
 	s.noteIdle()
 }
 

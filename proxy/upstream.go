@@ -70,7 +70,7 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 		return nil, fmt.Errorf("dial browser: %w", err)
 	}
 	ws.SetReadLimit(readLimit)
-	frames.on = true // Chrome says nothing before it is asked
+	frames.on = u.Scheme == "ws" // Chrome says nothing before it is asked
 	return &upstream{
 		link:   newLink(ws, conn, lim, queueLimit{}, false),
 		frames: frames,
@@ -97,8 +97,19 @@ func (s *Server) serveUpstream(up *upstream) {
 	up.hangUp(err)
 }
 
+// incoming is one message with what was found in it.
+type incoming struct {
+	msg     *routing.Message
+	env     routing.Envelope
+	refusal *routing.Refusal // a client's text that is no command
+}
+
+// batchMost bounds how many messages are routed under one lock.
+const batchMost = 64
+
+// readLoop hands the messages to the Router, those that came together at once.
 func (up *upstream) readLoop(s *Server) error {
-	var env routing.Envelope
+	batch := make([]incoming, 0, batchMost)
 	for {
 		kind, r, err := up.ws.NextReader()
 		if err != nil {
@@ -108,12 +119,18 @@ func (up *upstream) readLoop(s *Server) error {
 		if err != nil {
 			return err
 		}
-		if kind != websocket.TextMessage || !routing.Scan(m.Text(), &env) {
+		more := up.frames.taken()
+		batch = batch[:len(batch)+1]
+		in := &batch[len(batch)-1]
+		if in.msg = m; kind != websocket.TextMessage || !routing.Scan(m.Text(), &in.env) {
 			s.log.Warn().Int("bytes", len(m.Text())).Msg("unreadable message from the browser")
 			freeMessage(m)
-			continue
+			batch = batch[:len(batch)-1]
 		}
-		s.fromBrowser(m, &env)
+		if !more || len(batch) == batchMost {
+			s.fromBrowser(batch)
+			batch = batch[:0]
+		}
 	}
 }
 
