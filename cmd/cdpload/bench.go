@@ -112,7 +112,7 @@ func (b *bench) run(ctx context.Context, only []string) (err error) {
 	if b.home, err = os.MkdirTemp("", "cdpload"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.home)
+	defer func() { err = errors.Join(err, os.RemoveAll(b.home)) }()
 	stop, err := b.startFake(ctx)
 	if err != nil {
 		return err
