@@ -19,13 +19,13 @@ type spares struct {
 
 var large spares
 
-// take returns a spare of at least size bytes and at most twice that, nil when
-// there is none.
+// take returns a spare of at least size bytes and at most a quarter more, nil
+// when there is none.
 func (s *spares) take(size int) *routing.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.all {
-		if m := s.all[i].Value(); m != nil && cap(m.Buf) >= size && cap(m.Buf) <= 2*size {
+		if m := s.all[i].Value(); m != nil && cap(m.Buf) >= size && cap(m.Buf) <= size+size/4 {
 			s.all[i] = weak.Pointer[routing.Message]{}
 			return m
 		}
