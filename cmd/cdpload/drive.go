@@ -70,10 +70,10 @@ func (j *job) run(ctx context.Context) (*report, error) {
 	first := 0
 	for i, w := range j.groups {
 		groups[i] = &group{work: w, clients: make([]*client, w.Clients), errs: make([]error, w.Clients)}
+		defer groups[i].close()
 		if err := groups[i].connect(ctx, j.url, first); err != nil {
 			return nil, err
 		}
-		defer groups[i].close()
 		first += w.Clients
 	}
 	r := &report{URL: j.url}

@@ -80,21 +80,19 @@ func (b *bench) latency(ctx context.Context) error {
 }
 
 func (b *bench) manyClients(ctx context.Context) error {
-	few, many := b.mux, b.mux
-	few.name, many.name = "16 clients", "256 clients"
-	found := map[string][]float64{}
+	found := map[int][]float64{}
 	for range b.rounds {
-		for c, n := range map[column]int{few: 16, many: 256} {
-			r, err := b.drive(ctx, c, commands(n, 1))
+		for _, clients := range []int{16, 256} {
+			r, err := b.drive(ctx, b.mux, commands(clients, 1))
 			if err != nil {
 				return err
 			}
-			found[c.name] = append(found[c.name], repliesPerSec(r))
+			found[clients] = append(found[clients], repliesPerSec(r))
 		}
 	}
-	x := ratio(found[many.name], found[few.name])
+	x := ratio(found[256], found[16])
 	b.add(row{
-		Mark: "P5", Work: "256 clients × 1 command", Unit: "replies/s", Columns: found,
+		Mark: "P5", Work: "256 clients × 1 command", Unit: "replies/s", Columns: map[string][]float64{b.mux.name: found[256]},
 		Goal: "≥ 0.8 × 16 clients", Figure: fmt.Sprintf("%.2f × 16 clients", x),
 	}, x >= 0.8)
 	return nil
