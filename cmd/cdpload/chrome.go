@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"time"
 
 	"cdpmux/lifecycle"
@@ -145,7 +146,7 @@ func (b *bench) starts(ctx context.Context) error {
 }
 
 func firstReply(ctx context.Context, url string) error {
-	w, err := dial(ctx, url)
+	w, err := dial(ctx, strings.ReplaceAll(url, "{i}", "1"))
 	if err != nil {
 		return err
 	}
