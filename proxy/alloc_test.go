@@ -94,7 +94,7 @@ func TestHotPathAllocates(t *testing.T) {
 		}
 	}
 	command := `{"id":77,"method":"Runtime.evaluate","params":{"expression":"1"},"sessionId":"S1"}`
-	masked := append([]byte{0x81, 0x80 | byte(len(command)), 0, 0, 0, 0}, command...)
+	frame := masked(websocket.TextMessage, command)
 	event := `{"method":"Page.loadEventFired","params":{"timestamp":1},"sessionId":"S1"}`
 	plain := append([]byte{0x81, byte(len(event))}, event...)
 	for _, way := range []struct {
@@ -102,11 +102,11 @@ func TestHotPathAllocates(t *testing.T) {
 		most float64
 		run  func()
 	}{
-		{"client to browser", 2, pass(client, masked, down, up.link, func() {
+		{"client to browser", 2, pass(client, frame, down, up.link, func() {
 			if in.refusal = routing.ScanCommand(in.msg.Text(), &in.env); in.refusal != nil {
 				t.Fatal(in.refusal)
 			}
-		}, browser, len(masked))},
+		}, browser, len(frame))},
 		{"browser to client", 1, pass(browser, plain, up.link, down, func() {
 			if !routing.Scan(in.msg.Text(), &in.env) {
 				t.Fatal("event does not scan")

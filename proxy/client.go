@@ -120,7 +120,11 @@ func (c *client) readLoop(s *Server) error {
 	var batch []incoming
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	defer func() { s.fromClient(c, batch) }() // what came before the end counts
+	defer func() {
+		if len(batch) > 0 { // what came before the end counts
+			s.fromClient(c, batch)
+		}
+	}()
 	for {
 		kind, r, err := c.ws.NextReader()
 		if err != nil {
@@ -141,6 +145,7 @@ func (c *client) readLoop(s *Server) error {
 			continue
 		}
 		backlog, ahead := s.fromClient(c, batch)
+		clear(batch) // it points to messages that are others' now
 		batch = batch[:0]
 		if backlog != nil {
 			select {

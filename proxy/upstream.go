@@ -109,7 +109,11 @@ const batchMost = 64
 // readLoop hands the messages to the Router, those that came together at once.
 func (up *upstream) readLoop(s *Server) error {
 	var batch []incoming
-	defer func() { s.fromBrowser(batch) }() // what came before the end counts
+	defer func() {
+		if len(batch) > 0 { // what came before the end counts
+			s.fromBrowser(batch)
+		}
+	}()
 	for {
 		kind, r, err := up.ws.NextReader()
 		if err != nil {
@@ -127,8 +131,9 @@ func (up *upstream) readLoop(s *Server) error {
 			freeMessage(m)
 			batch = batch[:len(batch)-1]
 		}
-		if !more || len(batch) == batchMost {
+		if len(batch) > 0 && (!more || len(batch) == batchMost) {
 			s.fromBrowser(batch)
+			clear(batch) // it points to messages that are others' now
 			batch = batch[:0]
 		}
 	}
