@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -20,12 +20,8 @@ func (b *bench) write(out io.Writer) error {
 		names = append(names, p.name)
 	}
 	version := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				version = s.Value[:min(10, len(s.Value))]
-			}
-		}
+	if text, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
+		version = strings.TrimSpace(string(text))
 	}
 	head := fmt.Sprintf("%s, %d cores, %s/%s, %s, commit %s; medians of %d rounds of %s",
 		time.Now().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), version, b.rounds, b.duration)
