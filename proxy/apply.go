@@ -93,39 +93,60 @@ func (s *Server) failRequests(why string) {
 	}
 }
 
-// fromClient hands a client's message to the Router. When the client should
-// not be read for a while, it returns the channel to wait for.
-func (s *Server) fromClient(c *client, m *routing.Message, refusal *routing.Refusal) <-chan struct{} {
-	size := memory(m)
+// fromClient hands a client's messages to the Router. When the client should
+// not be read for a while, it returns the channels to wait for: as long as it
+// takes for backlog, limits.pause at most for ahead.
+func (s *Server) fromClient(c *client, batch []incoming) (backlog, ahead <-chan struct{}) {
+	size := 0
+	for i := range batch {
+		size += memory(batch[i].msg)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if refusal != nil {
-		s.apply(s.router.Refuse(c.conn, refusal, s.actions))
-		freeMessage(m)
-	} else {
-		s.apply(s.router.FromClient(time.Now(), c.conn, m, &c.env, s.actions))
+	out, now := s.actions, time.Now()
+	for i := range batch {
+		in := &batch[i]
+		if in.refusal != nil {
+			out = s.router.Refuse(c.conn, in.refusal, out)
+			freeMessage(in.msg)
+		} else {
+			out = s.router.FromClient(now, c.conn, in.msg, &in.env, out)
+		}
 	}
 	hadRoot := c.hadRoot()
 	if hadRoot && s.up != nil {
-		return s.up.out.backlog()
+		ahead = c.pace.sent(len(batch), s.limits.ahead)
+		s.replied(out)
+	}
+	s.apply(out)
+	if hadRoot && s.up != nil {
+		return s.up.out.backlog(), ahead
 	}
 	c.held += size
 	switch {
 	case c.held <= s.limits.held:
-		return nil
+		return nil, nil
 	case !hadRoot:
-		return c.hasRoot
+		return c.hasRoot, nil
 	case s.starting != nil: // the browser was lost
-		return s.starting.done
+		return s.starting.done, nil
 	}
-	return nil
+	return nil, nil
 }
 
-// fromBrowser hands a message of the browser to the Router.
-func (s *Server) fromBrowser(m *routing.Message, env *routing.Envelope) {
+// fromBrowser hands messages of the browser to the Router.
+func (s *Server) fromBrowser(batch []incoming) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.apply(s.router.FromBrowser(time.Now(), m, env, s.actions))
+	out, now := s.actions, time.Now()
+	for i := range batch {
+		reply, before := batch[i].env.IDSpan.Present(), len(out)
+		out = s.router.FromBrowser(now, batch[i].msg, &batch[i].env, out)
+		if reply {
+			s.replied(out[before:])
+		}
+	}
+	s.apply(out)
 	s.noteIdle()
 }
 

@@ -8,10 +8,9 @@ import (
 	"cdpmux/routing"
 )
 
-// Messages are read into pooled buffers whose sizes are powers of two, so that
-// a queue of small messages never holds on to large buffers. What is larger
-// than largestPooled is left to the garbage collector: one screenshot must not
-// pin its size for good.
+// Messages are read into buffers that are used again. Small ones come from
+// pools by size, powers of two, so that a queue of small messages never holds
+// on to large buffers; large ones from spares.
 const (
 	smallestBuffer = 512
 	largestPooled  = 64 << 10
@@ -26,6 +25,10 @@ var pools [poolClasses]sync.Pool
 func newMessage(size int) *routing.Message {
 	class := bits.Len(uint(max(size, smallestBuffer)-1) / smallestBuffer)
 	if class >= poolClasses {
+		if m := large.take(size); m != nil {
+			m.Buf, m.Start = m.Buf[:cap(m.Buf)], routing.Headroom
+			return m
+		}
 		return &routing.Message{Buf: make([]byte, size), Start: routing.Headroom}
 	}
 	if m, ok := pools[class].Get().(*routing.Message); ok {
@@ -38,11 +41,13 @@ func newMessage(size int) *routing.Message {
 
 // freeMessage gives a message back. The caller is its only owner.
 func freeMessage(m *routing.Message) {
-	size := cap(m.Buf)
-	if size < smallestBuffer || size > largestPooled {
-		return
+	switch size := cap(m.Buf); {
+	case size < smallestBuffer:
+	case size > largestPooled:
+		large.put(m)
+	default:
+		pools[bits.Len(uint(size)/smallestBuffer)-1].Put(m)
 	}
-	pools[bits.Len(uint(size)/smallestBuffer)-1].Put(m)
 }
 
 // readMessage reads r to its end into a message with headroom. size is what is

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"testing"
 	"testing/iotest"
 
@@ -24,7 +25,7 @@ func TestReadMessageKeepsTextAndHeadroom(t *testing.T) {
 			if !bytes.Equal(m.Text(), text) || m.Start != routing.Headroom {
 				t.Errorf("%d bytes, %s: read %d bytes from %d", size, name, len(m.Text()), m.Start)
 			}
-			if size > smallestBuffer && cap(m.Buf) > 2*(size+routing.Headroom) {
+			if size > smallestBuffer && cap(m.Buf) > 5*(size+routing.Headroom)/2 { // grown to twice that, by a spare
 				t.Errorf("%d bytes lie in a buffer of %d", size, cap(m.Buf))
 			}
 			freeMessage(m)
@@ -53,5 +54,31 @@ func TestPooledBuffersAreLargeEnough(t *testing.T) {
 		if m.Start != routing.Headroom {
 			t.Fatalf("newMessage(%d) starts at %d", size, m.Start)
 		}
+	}
+}
+
+// A large buffer is used again, by what nearly fills it, and is not kept from
+// the garbage collector.
+func TestLargeBuffersAreUsedAgain(t *testing.T) {
+	var s spares
+	first := &routing.Message{Buf: make([]byte, 1<<20)}
+	s.put(first)
+	if m := s.take(1<<20 + 1); m != nil {
+		t.Errorf("a spare of %d bytes for more than that", cap(m.Buf))
+	}
+	if m := s.take(3 << 18); m != nil {
+		t.Errorf("a spare of %d bytes for three quarters of it", cap(m.Buf))
+	}
+	if m := s.take(7 << 17); m != first {
+		t.Error("the spare was not used again")
+	}
+	if m := s.take(1 << 20); m != nil {
+		t.Error("a spare was given out twice")
+	}
+	s.put(first)
+	runtime.KeepAlive(first)
+	runtime.GC()
+	if m := s.take(1 << 20); m != nil {
+		t.Error("a spare outlived a collection")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -24,11 +25,9 @@ type client struct {
 	since   time.Time
 	hasRoot chan struct{} // closed when it has a root for the first time
 
-	// owned by the reader
-	env routing.Envelope
-
 	// guarded by Server.mu
 	held int // bytes sent since it has no root
+	pace pace
 }
 
 // opened says that the connection has a root, its first one or, after the
@@ -68,14 +67,16 @@ func (s *Server) upgrade(w http.ResponseWriter, r *http.Request) *link {
 		return nil
 	}
 	ws.SetReadLimit(maxCommand - 1)
-	return newLink(ws, h.conn, &s.limits, s.limits.client, rod)
+	h.frames.on = true // a client says nothing before the handshake's end
+	return newLink(ws, h.frames, h.conn, &s.limits, s.limits.client, rod)
 }
 
-// hijacker puts a corkConn under the WebSocket.
+// hijacker puts a frameConn and a corkConn under the WebSocket.
 type hijacker struct {
 	http.ResponseWriter
-	fix  acceptFix
-	conn *corkConn
+	fix    acceptFix
+	frames *frameConn
+	conn   *corkConn
 }
 
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -84,7 +85,8 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	h.conn = &corkConn{Conn: conn, accept: h.fix}
-	return h.conn, rw, nil
+	h.frames = &frameConn{Conn: h.conn}
+	return h.frames, rw, nil
 }
 
 // serveClient serves a WebSocket handshake and the connection behind it.
@@ -112,8 +114,21 @@ func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, a address) 
 	c.log(s.log)
 }
 
-// readLoop hands each message to the Router until the connection ends.
+// trusted is what a client may announce of a message's length without sending
+// any of it.
+const trusted = 1 << 20
+
+// readLoop hands the messages to the Router, those that came together at once,
+// until the connection ends.
 func (c *client) readLoop(s *Server) error {
+	var batch []incoming
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	defer func() {
+		if len(batch) > 0 { // what came before the end counts
+			s.fromClient(c, batch)
+		}
+	}()
 	for {
 		kind, r, err := c.ws.NextReader()
 		if err != nil {
@@ -122,14 +137,32 @@ func (c *client) readLoop(s *Server) error {
 		if kind != websocket.TextMessage {
 			return errBinary
 		}
-		m, err := readMessage(r, 0)
+		m, err := readMessage(r, min(c.frames.next(), trusted))
 		if err != nil {
 			return err
 		}
-		refusal := routing.ScanCommand(m.Text(), &c.env)
-		if wait := s.fromClient(c, m, refusal); wait != nil {
+		more := c.frames.taken()
+		batch = slices.Grow(batch, 1)[:len(batch)+1]
+		in := &batch[len(batch)-1]
+		in.msg, in.refusal = m, routing.ScanCommand(m.Text(), &in.env)
+		if more && len(batch) < batchMost {
+			continue
+		}
+		backlog, ahead := s.fromClient(c, batch)
+		clear(batch) // it points to messages that are others' now
+		batch = batch[:0]
+		if backlog != nil {
 			select {
-			case <-wait:
+			case <-backlog:
+			case <-c.gone:
+			}
+		}
+		if ahead != nil {
+			pause.Reset(s.limits.pause)
+			select {
+			case <-ahead:
+			case <-pause.C:
+				s.goOn(c)
 			case <-c.gone:
 			}
 		}

@@ -9,18 +9,20 @@ import (
 
 // frameConn reads along with a WebSocket and learns how long each message is
 // before it is read: gorilla does not tell, and a screenshot that grows its
-// buffer by doubling costs twice its size. It serves the browser's connection,
-// whose frames are unmasked and whole.
+// buffer by doubling costs twice its size. It also knows which messages are
+// here to their end: what came together is routed together.
 type frameConn struct {
 	net.Conn
 	last atomic.Int64 // when something came last, in nanoseconds since 1970
 
 	// owned by the reader
 	on      bool
-	header  [10]byte // of the frame that begins, as far as it has been read
+	header  [14]byte // of the frame that begins, as far as it has been read
 	have    int
 	payload uint64 // bytes of the frame that are still to come
+	final   bool   // with it a message ends
 	sizes   []int  // of the messages that began and were not asked for yet
+	whole   int    // messages that ended and were not taken yet
 }
 
 func (c *frameConn) Read(p []byte) (int, error) {
@@ -39,38 +41,65 @@ func (c *frameConn) follow(b []byte) {
 			n := min(c.payload, uint64(len(b)))
 			c.payload -= n
 			b = b[n:]
+			c.end()
 			continue
 		}
 		c.header[c.have] = b[0]
 		c.have++
 		b = b[1:]
 		if size, ok := frameSize(c.header[:c.have]); ok {
-			if opcode := c.header[0] & 0xf; opcode == 1 || opcode == 2 {
+			opcode := c.header[0] & 0xf
+			if opcode == 1 || opcode == 2 {
 				c.sizes = append(c.sizes, int(size))
 			}
 			c.payload, c.have = size, 0
+			c.final = c.header[0]&0x80 != 0 && opcode < 8
+			c.end()
 		}
 	}
 }
 
-// frameSize reads the payload length of an unmasked frame; false when more of
-// the header is needed.
+// end counts a message whose last byte has come.
+func (c *frameConn) end() {
+	if c.payload == 0 && c.final {
+		c.whole++
+		c.final = false
+	}
+}
+
+// taken says that the reader has read a message to its end, and reports
+// whether the next one can be read without waiting for the peer.
+func (c *frameConn) taken() bool {
+	if c.whole > 0 {
+		c.whole--
+	}
+	return c.whole > 0
+}
+
+// frameSize reads the payload length of a frame; false when more of the header
+// is needed.
 func frameSize(h []byte) (uint64, bool) {
-	switch {
-	case len(h) < 2:
-		return 0, false
-	case h[1]&0x7f < 126:
-		return uint64(h[1] & 0x7f), true
-	case h[1]&0x7f == 126:
-		if len(h) < 4 {
-			return 0, false
-		}
-		return uint64(binary.BigEndian.Uint16(h[2:])), true
-	}
-	if len(h) < 10 {
+	if len(h) < 2 {
 		return 0, false
 	}
-	return binary.BigEndian.Uint64(h[2:]), true
+	need, size := 2, uint64(h[1]&0x7f)
+	switch size {
+	case 126:
+		need = 4
+	case 127:
+		need = 10
+	}
+	mask := int(h[1] >> 7 * 4) // a client's frames are masked
+	if len(h) < need+mask {
+		return 0, false
+	}
+	switch need {
+	case 4:
+		size = uint64(binary.BigEndian.Uint16(h[2:]))
+	case 10:
+		size = binary.BigEndian.Uint64(h[2:])
+	}
+	return size, true
 }
 
 // next is the size of the message that the reader has just begun; of a

@@ -18,6 +18,7 @@ import (
 type link struct {
 	// static
 	ws     *websocket.Conn
+	frames *frameConn // above conn: tells how long a message is
 	conn   *corkConn
 	out    *outbox
 	limits *limits
@@ -33,6 +34,8 @@ type limits struct {
 	client    queueLimit
 	held      int           // bytes a client may send before it has its root, then its reader waits
 	backlog   int           // bytes that wait for the browser, then the reader of who sends more waits
+	ahead     int           // commands a client may be ahead of their replies, then its reader waits for some,
+	pause     time.Duration // … for so long at most
 	closeWait time.Duration // what the end of a connection may take once the peer does nothing
 	tick      time.Duration // how often a write that makes no progress is looked at
 	answer    time.Duration // what an HTTP request waits for the browser's answer
@@ -62,6 +65,8 @@ var defaultLimits = limits{
 	client:    queueLimit{soft: 64 << 20, hard: 256 << 20, stall: 10 * time.Second},
 	held:      64 << 20,
 	backlog:   64 << 20,
+	ahead:     64,
+	pause:     20 * time.Millisecond,
 	closeWait: time.Second,
 	tick:      250 * time.Millisecond,
 	answer:    30 * time.Second,
@@ -82,8 +87,8 @@ var defaultLimits = limits{
 var errStalled = errors.New("peer takes nothing")
 
 // newLink takes over a WebSocket right after its handshake.
-func newLink(ws *websocket.Conn, conn *corkConn, lim *limits, queue queueLimit, mute bool) *link {
-	l := &link{ws: ws, conn: conn, out: newOutbox(lim.backlog), limits: lim, queue: queue, mute: mute, gone: make(chan struct{})}
+func newLink(ws *websocket.Conn, frames *frameConn, conn *corkConn, lim *limits, queue queueLimit, mute bool) *link {
+	l := &link{ws: ws, frames: frames, conn: conn, out: newOutbox(lim.backlog), limits: lim, queue: queue, mute: mute, gone: make(chan struct{})}
 	conn.cork(lim.tick, l.stalled)
 	if mute {
 		ws.SetPingHandler(func(string) error { return nil })
@@ -139,7 +144,7 @@ func (l *link) writeLoop() {
 
 // writeBatch writes each message as one text frame and sends them together.
 func (l *link) writeBatch(batch []*routing.Message) error {
-	held := 0
+	held, size := 0, 0 // bytes since the last flush, and what the outbox counted for them
 	for i, m := range batch {
 		if err := l.pong(); err != nil {
 			return err
@@ -152,19 +157,23 @@ func (l *link) writeBatch(batch []*routing.Message) error {
 		if err != nil {
 			return err
 		}
-		l.out.written(m)
+		size += memory(m)
+		freeMessage(m)
 		batch[i] = nil
 		if held >= flushAt {
-			held = 0
 			if err := l.conn.Flush(); err != nil {
 				return err
 			}
+			l.out.written(size)
+			held, size = 0, 0
 		}
 	}
 	if err := l.pong(); err != nil {
 		return err
 	}
-	return l.conn.Flush()
+	err := l.conn.Flush()
+	l.out.written(size)
+	return err
 }
 
 // pong answers the last ping, if there was one.

@@ -70,10 +70,8 @@ func (o *outbox) take(spare []*routing.Message) ([]*routing.Message, *ending) {
 	return batch, o.end
 }
 
-// written says that the writer is done with m, and frees it.
-func (o *outbox) written(m *routing.Message) {
-	size := memory(m)
-	freeMessage(m)
+// written says that the writer is done with messages of this memory.
+func (o *outbox) written(size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.bytes -= size

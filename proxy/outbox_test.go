@@ -44,7 +44,7 @@ func TestOutboxCountsUntilWritten(t *testing.T) {
 	if room == nil {
 		t.Fatal("no backlog above the mark")
 	}
-	o.written(batch[0])
+	o.written(memory(batch[0]))
 	select {
 	case <-room:
 	default:

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -16,7 +17,6 @@ import (
 // upstream is the one connection to the browser.
 type upstream struct {
 	*link
-	frames   *frameConn    // tells how long a message is
 	http     string        // the browser's own HTTP endpoint, without a path
 	protocol protocolCache // what it answers to /json/protocol
 	known    chan struct{} // closed when the Router knows the browser's version
@@ -48,8 +48,8 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dial browser: %w", err)
 	}
-	frames := &frameConn{Conn: tcp}
-	conn := &corkConn{Conn: frames}
+	conn := &corkConn{Conn: tcp}
+	frames := &frameConn{Conn: conn}
 	base := url.URL{Scheme: "http", Host: tcp.RemoteAddr().String()}
 	header := http.Header{"Host": {base.Host}} // Chrome refuses most names
 	if u.Scheme == "wss" {
@@ -57,7 +57,7 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 		header.Set("Host", u.Host)
 	}
 	dialer := websocket.Dialer{
-		NetDialContext:  func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+		NetDialContext:  func(context.Context, string, string) (net.Conn, error) { return frames, nil },
 		ReadBufferSize:  readSize,
 		WriteBufferSize: writeSize,
 	}
@@ -70,12 +70,11 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 		return nil, fmt.Errorf("dial browser: %w", err)
 	}
 	ws.SetReadLimit(readLimit)
-	frames.on = true // Chrome says nothing before it is asked
+	frames.on = u.Scheme == "ws" // Chrome says nothing before it is asked
 	return &upstream{
-		link:   newLink(ws, conn, lim, queueLimit{}, false),
-		frames: frames,
-		http:   base.String(),
-		known:  make(chan struct{}),
+		link:  newLink(ws, frames, conn, lim, queueLimit{}, false),
+		http:  base.String(),
+		known: make(chan struct{}),
 	}, nil
 }
 
@@ -97,8 +96,24 @@ func (s *Server) serveUpstream(up *upstream) {
 	up.hangUp(err)
 }
 
+// incoming is one message with what was found in it.
+type incoming struct {
+	msg     *routing.Message
+	env     routing.Envelope
+	refusal *routing.Refusal // a client's text that is no command
+}
+
+// batchMost bounds how many messages are routed under one lock.
+const batchMost = 64
+
+// readLoop hands the messages to the Router, those that came together at once.
 func (up *upstream) readLoop(s *Server) error {
-	var env routing.Envelope
+	var batch []incoming
+	defer func() {
+		if len(batch) > 0 { // what came before the end counts
+			s.fromBrowser(batch)
+		}
+	}()
 	for {
 		kind, r, err := up.ws.NextReader()
 		if err != nil {
@@ -108,12 +123,19 @@ func (up *upstream) readLoop(s *Server) error {
 		if err != nil {
 			return err
 		}
-		if kind != websocket.TextMessage || !routing.Scan(m.Text(), &env) {
+		more := up.frames.taken()
+		batch = slices.Grow(batch, 1)[:len(batch)+1]
+		in := &batch[len(batch)-1]
+		if in.msg = m; kind != websocket.TextMessage || !routing.Scan(m.Text(), &in.env) {
 			s.log.Warn().Int("bytes", len(m.Text())).Msg("unreadable message from the browser")
 			freeMessage(m)
-			continue
+			batch = batch[:len(batch)-1]
 		}
-		s.fromBrowser(m, &env)
+		if len(batch) > 0 && (!more || len(batch) == batchMost) {
+			s.fromBrowser(batch)
+			clear(batch) // it points to messages that are others' now
+			batch = batch[:0]
+		}
 	}
 }
 
