@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"cdpmux/lifecycle"
+	"cdpmux/lifecycle/chrome"
 )
 
 // startChromium starts a browser with a fresh profile, as cdpmux itself would.
@@ -18,15 +18,15 @@ func (b *bench) startChromium(ctx context.Context) (address string, stop func(),
 	if err != nil {
 		return "", nil, err
 	}
-	chrome, err := lifecycle.NewChrome(lifecycle.ChromeConfig{Profile: profile, Headless: true, NoSandbox: os.Geteuid() == 0})
+	browser, err := chrome.New(chrome.Config{Profile: profile, Headless: true, NoSandbox: os.Geteuid() == 0, Keeper: []string{b.binary, "keeper"}})
 	if err != nil {
 		return "", nil, err
 	}
-	endpoint, err := chrome.Start(ctx)
+	endpoint, err := browser.Start(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	return endpoint.WS, func() { chrome.Stop(context.WithoutCancel(ctx)) }, nil
+	return endpoint.WS, func() { browser.Stop(context.WithoutCancel(ctx)) }, nil
 }
 
 // withChromium runs do with two columns: the browser, and cdpmux before it.

@@ -44,7 +44,9 @@ func startProxy(t *testing.T) (*proxy.Server, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(browser.Close)
-	s := proxy.New(proxy.Config{Logger: zerolog.Nop(), Browser: func(context.Context) (string, error) { return browser.URL(), nil }})
+	s := proxy.New(proxy.Config{Logger: zerolog.Nop(), Life: proxy.Life{
+		Start: func(context.Context) (proxy.Place, error) { return proxy.Place{Address: browser.URL()}, nil },
+	}})
 	listener := listen(t)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
