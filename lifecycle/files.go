@@ -61,3 +61,7 @@ func (h *Home) RecordFile(slug string) (string, error) {
 	dir, err := h.sub("state")
 	return filepath.Join(dir, slug+".browser.json"), err
 }
+
+// Singletons are the links by which Chrome guards its profile. The first
+// names its owner, as host-pid.
+var Singletons = []string{"SingletonLock", "SingletonSocket", "SingletonCookie"}

@@ -32,6 +32,12 @@ func OpenHome(dir string) (*Home, error) {
 	return &Home{dir}, nil
 }
 
+// Dir is the state directory's path, absolute.
+func (h *Home) Dir() string { return h.dir }
+
+// Bin makes and returns the directory of the wrappers.
+func (h *Home) Bin() (string, error) { return h.sub("bin") }
+
 // Profile makes and returns the directory of a store's own Chrome profile.
 func (h *Home) Profile(slug string) (string, error) {
 	profiles, err := h.sub("profiles")
@@ -39,6 +45,16 @@ func (h *Home) Profile(slug string) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(profiles, slug)
+	return dir, privateDir(dir)
+}
+
+// Downloads makes and returns the directory of a store's finished downloads.
+func (h *Home) Downloads(slug string) (string, error) {
+	downloads, err := h.sub("downloads")
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(downloads, slug)
 	return dir, privateDir(dir)
 }
 

@@ -12,9 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
-
-	"github.com/gofrs/flock"
 )
 
 // Store is one line of the store list: stores/<slug>.json.
@@ -24,11 +21,22 @@ type Store struct {
 	Host string `json:"host,omitempty"` // empty: 127.0.0.1
 	Port int    `json:"port,omitempty"` // 0: none yet
 
+	TaskFormat string           `json:"task_format,omitempty"` // of session names: "any", or empty for 8 hex digits
+	MaxClients *uint            `json:"max_clients,omitempty"` // of its last serve
+	Wrapper    *WrapperSettings `json:"wrapper,omitempty"`     // nil: nobody chose any
+
 	home *Home
 }
 
-// firstPort is where allotted ports begin.
-const firstPort = 9400
+// WrapperSettings are what an operator chose for the store's wrapper, so that
+// every later writing of it is the same.
+type WrapperSettings struct {
+	Real      string `json:"real,omitempty"`
+	StartURL  string `json:"start_url,omitempty"`
+	TokenFile string `json:"token_file,omitempty"`
+	Slots     *int   `json:"slots,omitempty"`
+	TimeoutS  int    `json:"timeout_s,omitempty"`
+}
 
 var storeID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -41,11 +49,16 @@ func CheckID(id string) error {
 }
 
 // OpenStore reads the store slug, or adds it to the list with id, or with a
-// random one when id is empty. Only the holder of the store's Lock may call it.
+// random one when id is empty.
 func (h *Home) OpenStore(slug, id string) (*Store, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
+	list, err := h.lockList()
+	if err != nil {
+		return nil, err
+	}
+	defer list.Unlock()
 	s, err := h.readStore(slug)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -79,10 +92,28 @@ func (s *Store) Addr() (string, error) {
 
 // Remember makes addr the store's address from now on.
 func (s *Store) Remember(addr *net.TCPAddr) error {
-	s.Host, s.Port = "", addr.Port
-	if host := addr.IP.String(); host != "127.0.0.1" {
-		s.Host = host
+	return s.Update(func(s *Store) {
+		s.Host, s.Port = "", addr.Port
+		if host := addr.IP.String(); host != "127.0.0.1" {
+			s.Host = host
+		}
+	})
+}
+
+// Update changes the store's record as it is now, whatever another process has
+// made of it since s was read.
+func (s *Store) Update(change func(*Store)) error {
+	list, err := s.home.lockList()
+	if err != nil {
+		return err
 	}
+	defer list.Unlock()
+	now, err := s.home.readStore(s.Slug)
+	if err != nil {
+		return err
+	}
+	change(now)
+	*s = *now
 	return s.save()
 }
 
@@ -93,45 +124,6 @@ func (s *Store) PortOwner(port int) (string, error) {
 		return owner, err
 	}
 	return "", err
-}
-
-func (s *Store) allot() error {
-	dir, err := s.home.sub("stores")
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, "next-port")
-	counter := flock.New(path, flock.SetPermissions(0o600))
-	if err := counter.Lock(); err != nil {
-		return err
-	}
-	defer counter.Unlock()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	next := firstPort
-	if text := strings.TrimSpace(string(b)); text != "" {
-		if next, err = strconv.Atoi(text); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	taken, err := s.home.ports()
-	if err != nil {
-		return err
-	}
-	for taken[next] != "" {
-		next++
-	}
-	if next > 65535 {
-		return errors.New("no port is left; give one with --listen")
-	}
-	// Counted first: a port that is lost in a crash is better than one given twice.
-	if err := overwrite(path, strconv.Itoa(next+1)+"\n"); err != nil {
-		return err
-	}
-	s.Port = next
-	return s.save()
 }
 
 func (s *Store) save() error {
@@ -164,44 +156,6 @@ func (h *Home) readStore(slug string) (*Store, error) {
 		return nil, fmt.Errorf("%s: not the record of store %s", path, slug)
 	}
 	return s, nil
-}
-
-// ports maps each port that a store has to the slug of that store.
-func (h *Home) ports() (map[int]string, error) {
-	dir, err := h.sub("stores")
-	if err != nil {
-		return nil, err
-	}
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	taken := map[int]string{}
-	for _, file := range files {
-		slug, ok := strings.CutSuffix(file.Name(), ".json")
-		if !ok {
-			continue
-		}
-		s, err := h.readStore(slug)
-		if err != nil {
-			return nil, err
-		}
-		taken[s.Port] = s.Slug
-	}
-	delete(taken, 0)
-	return taken, nil
-}
-
-// overwrite puts text at the start of a file that holds a lock, where a
-// rename would lose the lock. The counter only grows, so nothing is left of
-// the old text; and it is never empty, as it would be after a truncation.
-func overwrite(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
 }
 
 // randomHex returns 8 random hex digits.

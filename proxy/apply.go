@@ -37,6 +37,12 @@ func (s *Server) apply(actions []routing.Action) {
 			}
 		case routing.Answer:
 			s.answer(a.Token, a.Result)
+		case routing.Save:
+			s.settle(a.Download)
+		case routing.Discard:
+			s.discard(a.Download)
+		case routing.Aborted:
+			s.aborted(a.Download)
 		case routing.Note:
 			s.log.Warn().Msg(a.Text)
 		}

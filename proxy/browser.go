@@ -103,6 +103,7 @@ func (s *Server) reach() (*upstream, error) {
 	address, err := s.cfg.Browser(ctx)
 	var up *upstream
 	if err == nil {
+		s.meet(address)
 		up, err = dial(ctx, address, &s.limits)
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {

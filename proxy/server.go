@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"cdpmux/proxy/download"
 	"cdpmux/routing"
 )
 
@@ -27,11 +28,13 @@ type Config struct {
 	Router       routing.Config
 	Logger       zerolog.Logger
 
-	Grace      time.Duration // tabs outlive their client by this; see [Server.graceOf] for those without a name
-	StateFile  string        // where it is kept whose the tabs are; "" is nowhere
-	KeepTabs   bool          // Shutdown leaves the tabs open for the next proxy of this browser
-	Attached   bool          // the browser outlives the proxy: tabs of before are looked for at once
-	AdminToken string        // what /status asks for; "" lets nobody in
+	Grace            time.Duration   // tabs outlive their client by this; see [Server.graceOf] for those without a name
+	StateFile        string          // where it is kept whose the tabs are; "" is nowhere
+	KeepTabs         bool            // Shutdown leaves the tabs open for the next proxy of this browser
+	Attached         bool            // the browser outlives the proxy: tabs of before are looked for at once
+	Downloads        *download.Store // nil: they are left to Chrome
+	ArchiveDownloads bool            // at the browser's start files of before are moved away
+	AdminToken       string          // what /status asks for; "" lets nobody in
 
 	// Browser starts or finds the browser and returns the address of its
 	// WebSocket. It is called when a browser is needed and there is none, by
@@ -53,6 +56,10 @@ type Server struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // all goroutines and connections
 
+	lastBrowser string // its address; owned by the start under way
+
+	moves sync.WaitGroup // of staged files; begun by messages of the browser
+
 	mu sync.Mutex // guards the rest
 
 	router  *routing.Router
@@ -72,6 +79,7 @@ type Server struct {
 	lastToken uint64
 	handed    handed             // client ids that /json/version gave out
 	ended     [reasonCount]int64 // connections, by how they ended
+	downloads DownloadStatus     // but for Active
 
 	timer   *time.Timer // ticks the Router
 	timerAt time.Time   // when; zero is never
@@ -82,6 +90,9 @@ type Server struct {
 // New returns a Server. Call Serve, and Shutdown in the end.
 func New(cfg Config) *Server {
 	cfg.Router.SocketGrace = max(cfg.Grace, handedGrace)
+	if cfg.Downloads != nil {
+		cfg.Router.Staging = cfg.Downloads.Staging()
+	}
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, limits: defaultLimits,
 		router:    routing.New(cfg.Router),

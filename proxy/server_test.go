@@ -304,6 +304,7 @@ func TestShutdownDuringAStart(t *testing.T) {
 	}()
 	await(t, "start", func() bool { return s.starts.Load() == 1 })
 	c := proxytest.Dial(t, s.ws("/client-a"))
+	await(t, "client", func() bool { return s.Stats().Conns == 1 })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {

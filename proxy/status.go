@@ -20,6 +20,7 @@ import (
 //	    "pending": 0, "queued_bytes": 0, "sessions": 2,
 //	    "tabs": [{"id": "…", "title": "…", "url": "…", "last_used_order": 1, "state": "ready"}]
 //	  }],
+//	  "downloads": {"active": 0, "arrived": 2, "failed": 0},
 //	  "counts": {"conns": 1, "targets": 4, "sessions": 5, "requests": 0, "held": 0, "strays": 0},
 //	  "close_reasons": {"client_left": 3}
 //	}
@@ -29,11 +30,13 @@ import (
 // what it did over HTTP alone; id "" is whoever uses HTTP without a name.
 // A tab is ready, navigating, failed (error says why, where its client was
 // told) or crashed. Strays are tabs whose client is gone and that Chrome has
-// not closed yet.
+// not closed yet. Downloads are of this run of the proxy; error is why the last
+// one that failed did.
 type Status struct {
 	Store        string           `json:"store"`
 	Browser      BrowserStatus    `json:"browser"`
 	Clients      []ClientStatus   `json:"clients"`
+	Downloads    DownloadStatus   `json:"downloads"`
 	Counts       Counts           `json:"counts"`
 	CloseReasons map[string]int64 `json:"close_reasons"`
 }
@@ -79,8 +82,9 @@ func (s *Server) Status() Status {
 			Conns: is.Stats.Conns, Targets: is.Stats.Targets, Sessions: is.Stats.Sessions,
 			Requests: is.Stats.Requests, Held: is.Stats.Held, Strays: is.Strays,
 		},
-		CloseReasons: map[string]int64{},
+		CloseReasons: map[string]int64{}, Downloads: s.downloads,
 	}
+	st.Downloads.Active = is.Stats.Downloads
 	for _, c := range is.Clients {
 		cs := ClientStatus{
 			ID: c.ID, Short: routing.ShortID(c.ID), State: "http", Until: c.Until,

@@ -19,6 +19,13 @@ const (
 	Close
 	// Answer: the HTTP request that was given Token is done; Result holds its outcome.
 	Answer
+	// Save: Chrome has finished Download; put the file where it belongs and
+	// call [Router.Saved].
+	Save
+	// Discard: Chrome has finished Download, which nobody wants.
+	Discard
+	// Aborted: Chrome gave Download up, and nobody asked it to.
+	Aborted
 	// Note: Text is for the log.
 	Note
 )
@@ -32,6 +39,8 @@ type Action struct {
 	Token  uint64
 	Result Result
 	Text   string
+
+	Download *Download
 }
 
 // Result is the outcome of an HTTP request that needed the browser.

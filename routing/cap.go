@@ -36,7 +36,7 @@ func (r *Router) tabs(cl *client) []*target {
 
 // busy reports whether somebody waits for something in a tab.
 func (t *target) busy() bool {
-	return t.dialog != nil || slices.ContainsFunc(t.sessions, func(s *session) bool { return s.conn != nil && s.first != nil })
+	return t.dialog != nil || t.downloading > 0 || slices.ContainsFunc(t.sessions, func(s *session) bool { return s.conn != nil && s.first != nil })
 }
 
 // full reports whether a client may make no more tabs.

@@ -10,17 +10,19 @@ import (
 // client is one agent as the operator knows it: the owner of targets and
 // contexts, present while any of its connections is.
 type client struct {
-	id       string
-	conns    []*conn
-	contexts []string          // browser contexts that it created
-	windows  []string          // ids of windows that it was told of
-	perms    perms             // what it granted in the shared context
-	grace    time.Duration     // its tabs outlive its last root connection by this
-	until    time.Time         // when they go; zero while it is connected
-	rooted   bool              // had a root connection: it leaves with its last one
-	lost     map[string]string // tabs that a gap took, and their types
-	found    []*target         // and those that came of its tabs during one
-	gone     bool              // left: what it still owns is being closed
+	id        string
+	conns     []*conn
+	contexts  []string                   // browser contexts that it created
+	windows   []string                   // ids of windows that it was told of
+	perms     perms                      // what it granted in the shared context
+	grace     time.Duration              // its tabs outlive its last root connection by this
+	until     time.Time                  // when they go; zero while it is connected
+	rooted    bool                       // had a root connection: it leaves with its last one
+	downloads map[string]downloadSetting // what it asked of downloads, by context; "" is the shared one
+	fetched   map[string]bool            // guids of its downloads that have ended
+	lost      map[string]string          // tabs that a gap took, and their types
+	found     []*target                  // and those that came of its tabs during one
+	gone      bool                       // left: what it still owns is being closed
 }
 
 // conn is one downstream connection. Its life is connOpening, connOpen,

@@ -35,6 +35,7 @@ func (r *Router) contextMade(q *request, m *Message, env *Envelope) {
 			r.ask(nil, cdptarget.CommandDisposeBrowserContext, cdptarget.DisposeBrowserContextParams{BrowserContextID: contextID(id)}, ignore)
 		} else {
 			q.client.contexts = append(q.client.contexts, id)
+			r.pin(id)
 		}
 	}
 	r.pass(q, m, env)
@@ -49,6 +50,7 @@ func (r *Router) disposeBrowserContext(c *conn, s *session, m *Message, env *Env
 func (r *Router) contextDisposed(q *request, m *Message, env *Envelope) {
 	if !failed(env) {
 		q.client.contexts = slices.DeleteFunc(q.client.contexts, func(id string) bool { return id == q.subject })
+		delete(q.client.downloads, q.subject)
 	}
 	r.pass(q, m, env)
 }

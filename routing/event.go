@@ -44,6 +44,10 @@ func (r *Router) rootEvent(m *Message, env *Envelope) {
 		r.crashed(eventIDs(params).TargetID, m, env)
 	case eventAttachedToTarget: // of our own making
 		r.ownAttached(info.Of(params), eventIDs(params).SessionID)
+	case eventDownloadBegins:
+		r.downloadBegins(params)
+	case eventDownloadMoves:
+		r.downloadMoves(params)
 	case eventDetached:
 		if s := r.sessions[eventIDs(params).SessionID]; s != nil {
 			if s.conn != nil { // its root: only Chrome's end does that
@@ -75,6 +79,9 @@ func (r *Router) sessionEvent(s *session, m *Message, env *Envelope) {
 		if s.target != nil {
 			s.target.crashed = false
 		}
+	}
+	if string(env.Method) == eventPageDownloadMoves && r.park(s, m, env) {
+		return
 	}
 	r.deliver(s, m, env)
 }
@@ -229,6 +236,9 @@ func (r *Router) contextsKnown(_ *request, m *Message, env *Envelope) {
 	r.defaultContext = known.DefaultBrowserContextID
 	for _, cl := range r.clients {
 		cl.contexts = slices.DeleteFunc(cl.contexts, func(id string) bool { return !slices.Contains(known.BrowserContextIDs, id) })
+		for _, id := range cl.contexts {
+			r.pin(id)
+		}
 	}
 }
 

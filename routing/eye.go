@@ -76,6 +76,8 @@ func (r *Router) eyeEvent(s *session, m *Message, env *Envelope) {
 		case "newTab", "newWindow":
 			r.clicks = append(r.clicks, click{stringParam(params, "url"), t.owner, stringParam(params, "disposition") == "newWindow", r.now})
 		}
+	case eventPageDownloadBegins:
+		r.origins[readDownload(params).GUID] = t
 	case eventDialogOpening:
 		t.dialog = s
 		if !r.holdsDialog(t) {

@@ -19,6 +19,7 @@ const gapWait = time.Second
 type intent struct {
 	discover filter
 	auto     *auto
+	base     *session // what it spoke to then
 }
 
 // kept is what is known of a tab while the browser is away.
@@ -67,6 +68,7 @@ func (r *Router) StillGone(now time.Time, why string, out []Action) []Action {
 // lose answers what is open and remembers whose the tabs are.
 func (r *Router) lose(why string) {
 	r.up, r.why = false, why
+	r.abandonDownloads()
 	for _, q := range r.inOrder() {
 		r.fail(q, codeServer, why)
 	}
@@ -95,7 +97,7 @@ func (r *Router) lose(why string) {
 // next root.
 func (r *Router) suspend(c *conn) {
 	r.tellDetached(c.base)
-	c.intent = &intent{discover: c.base.discover, auto: c.base.auto}
+	c.intent = &intent{discover: c.base.discover, auto: c.base.auto, base: c.base}
 	c.base, c.root, c.sessions, c.discovering = nil, nil, nil, nil
 	c.state = connOpening
 	until := r.now.Add(gapWait)
@@ -140,6 +142,13 @@ func (r *Router) resume(c *conn) {
 	}
 	c.intent = nil
 	s := c.base
+	s.downloadsOn = in.base.downloadsOn
+	for context, set := range c.client.downloads {
+		if set.by == in.base {
+			set.by = s
+			c.client.downloads[context] = set
+		}
+	}
 	if s.discover = in.discover; s.discover != nil {
 		c.discovering = append(c.discovering, s)
 		for _, id := range slices.Sorted(maps.Keys(c.client.lost)) {

@@ -17,6 +17,7 @@ var update = flag.Bool("update", false, "write what the Router does now into the
 // TestTranscripts replays testdata/transcripts: a step a line, what came of it
 // in the lines below. Steps:
 //
+//	staging DIR           from here on downloads are the proxy's
 //	start                 the browser is up and has answered the proxy's set-up
 //	open c1 alice         client alice connects as c1 and has its root ROOT-c1
 //	connect c1 alice      … connects only
@@ -25,6 +26,7 @@ var update = flag.Bool("update", false, "write what the Router does now into the
 //	ready | lost WHY      the upstream connection came up, ended for good
 //	settle                it has answered the proxy's set-up, after ready
 //	gap WHY               … ended, and another is sought
+//	saved GUID PATH       a download is where it belongs; without PATH it could not be saved
 //	silent WHY            … says nothing, and what is open is given up
 //	vain WHY              an attempt to get it back was in vain
 //	detach WHY            the proxy ends and another one follows
@@ -34,7 +36,7 @@ var update = flag.Bool("update", false, "write what the Router does now into the
 //	tick 5s               so much time passes
 //
 // What came of it, with # for the proxy's ids: `>b TEXT`, `>c1 TEXT`, `opened c1`, `close c1 REASON`,
-// `answer TOKEN ID ERR`.
+// `answer TOKEN ID ERR`, `save`, `discard` or `aborted` with the download, `note TEXT`.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
 	if err != nil || len(files) == 0 {
@@ -121,9 +123,19 @@ func (p *player) step(line string) []string {
 	}
 	f := strings.Fields(line)
 	switch f[0] {
+	case "staging":
+		p.r.staging = f[1]
+		return nil
+	case "saved":
+		path := strings.Join(f[2:], " ")
+		return p.show(p.r.Saved(now, f[1], path, path == "", nil))
 	case "start":
 		out := p.note(p.r.BrowserReady(now, nil))
-		return p.render(append(out[4:], p.settle()...))
+		setUp := 4
+		if p.r.staging != "" {
+			setUp++
+		}
+		return p.render(append(out[setUp:], p.settle()...))
 	case "ready": // what it discovers follows, then settle
 		return p.show(p.r.BrowserReady(now, nil))
 	case "settle":
@@ -188,6 +200,9 @@ func (p *player) settle() []Action {
 	out := p.note(p.answer("Target.setDiscoverTargets", `"result":{}`))
 	p.answer("Target.getBrowserContexts", `"result":{"browserContextIds":["CTX1"],"defaultBrowserContextId":"DEFAULT"}`)
 	p.answer("Browser.getVersion", `"result":{"product":"Chrome/1"}`)
+	if p.r.staging != "" {
+		p.answer("Browser.setDownloadBehavior", `"result":{}`)
+	}
 	p.root("hub", "HUB")
 	p.answer("Target.setAutoAttach", `"result":{}`)
 	p.answer("Target.setAutoAttach", `"result":{}`)
@@ -255,6 +270,11 @@ func (p *player) render(as []Action) []string {
 			out = append(out, "close "+p.names[a.Conn]+" "+reasonNames[a.Reason])
 		case Answer:
 			out = append(out, fmt.Sprintf("answer %d %s %s", a.Token, a.Result.TargetID, a.Result.Err))
+		case Save, Discard, Aborted:
+			kind := map[Kind]string{Save: "save", Discard: "discard", Aborted: "aborted"}[a.Kind]
+			out = append(out, fmt.Sprintf("%s %+v", kind, *a.Download))
+		case Note:
+			out = append(out, "note "+a.Text)
 		}
 	}
 	return out

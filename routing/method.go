@@ -19,6 +19,11 @@ const (
 	eventDialogOpening       = "Page.javascriptDialogOpening"
 	eventDialogClosed        = "Page.javascriptDialogClosed"
 
+	eventDownloadBegins     = "Browser.downloadWillBegin"
+	eventDownloadMoves      = "Browser.downloadProgress"
+	eventPageDownloadBegins = "Page.downloadWillBegin"
+	eventPageDownloadMoves  = "Page.downloadProgress"
+
 	commandNavigate           = "Page.navigate"
 	commandSendMessage        = "Target.sendMessageToTarget"
 	commandFetchEnable        = "Fetch.enable"

@@ -63,6 +63,7 @@ func (r *Router) notMadeBy(q *request) {
 // disown decides that a target is nobody's.
 func (r *Router) disown(t *target) {
 	t.pending, t.waits = false, nil
+	r.ownDownloads(t)
 	r.decideHub(t)
 	if t.ghost {
 		delete(r.targets, t.id)
@@ -82,6 +83,7 @@ func (r *Router) own(t *target, cl *client) {
 	t.owner, t.pending, t.waits = cl, false, nil
 	if t.ghost {
 		delete(r.targets, t.id)
+		r.ownDownloads(t)
 		r.bequeath(t)
 		return
 	}
@@ -97,6 +99,7 @@ func (r *Router) own(t *target, cl *client) {
 	r.linger(t)
 	r.keepCap(t)
 	r.findWorkers(t)
+	r.ownDownloads(t)
 	r.bequeath(t)
 	if t.fresh {
 		r.decideHub(t)

@@ -42,6 +42,17 @@ func boolParam(params []byte, key string) (v, present, ok bool) {
 	return false, true, false
 }
 
+// textParam reads a string of params; ok is false where Chrome would refuse
+// what stands there.
+func textParam(params []byte, key string) (v string, present, ok bool) {
+	s, present := Member(params, key)
+	if !present {
+		return "", false, true
+	}
+	text, ok := Unquote(s.Of(params))
+	return string(text), true, ok
+}
+
 // stringParam reads a string of params, "" when there is none.
 func stringParam(params []byte, key string) string {
 	v, ok := Member(params, key)

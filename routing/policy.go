@@ -90,9 +90,9 @@ func init() { // not at the declaration: the handlers lead back to the table
 		browser.CommandGetWindowBounds:         {scope, "windows of its own targets only", (*Router).windowCommand},
 		browser.CommandSetWindowBounds:         {scope, "windows of its own targets only", (*Router).windowCommand},
 		browser.CommandSetContentsSize:         {scope, "windows of its own targets only", (*Router).windowCommand},
-		browser.CommandSetDownloadBehavior:     {emulate, "browser-wide, the last one wins", succeed},
-		commandPageDownload:                    {emulate, "acts browser-wide too", succeed},
-		browser.CommandCancelDownload:          {allow, "guids are told to their owner only", nil},
+		browser.CommandSetDownloadBehavior:     {emulate, "browser-wide, the last one wins", (*Router).setDownloadBehavior},
+		commandPageDownload:                    {emulate, "acts browser-wide too", (*Router).setDownloadBehavior},
+		browser.CommandCancelDownload:          {scope, "its own downloads only", (*Router).cancelDownload},
 		commandGrantPermissions:                {scope, "Chrome replaces the list; each client's stays", (*Router).grantPermissions},
 		browser.CommandSetPermission:           {scope, "goes when its client goes", (*Router).setPermission},
 		browser.CommandResetPermissions:        {scope, "takes back its own only", (*Router).resetPermissions},
@@ -169,10 +169,6 @@ func notAtRoot(r *Router, c *conn, s *session, m *Message, env *Envelope) {
 		return
 	}
 	r.forward(c, s, m, env)
-}
-
-func succeed(r *Router, _ *conn, s *session, _ *Message, env *Envelope) {
-	r.reply(s, env.ID, `"result":{}`)
 }
 
 // displayFeatures passes but for an empty list, of which Chrome dies (measured).

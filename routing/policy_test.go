@@ -18,6 +18,8 @@ var policyParams = map[string]string{
 	"Target.sendMessageToTarget":           `{"sessionId":"NONE","message":"{}"}`,
 	"Browser.grantPermissions":             `{"permissions":["geolocation"]}`,
 	"Emulation.setDisplayFeaturesOverride": `{"features":[{"orientation":"vertical","offset":1,"maskLength":1}]}`,
+	"Browser.setDownloadBehavior":          `{"behavior":"default"}`,
+	"Page.setDownloadBehavior":             `{"behavior":"default"}`,
 	"Browser.setWindowBounds":              `{"windowId":7,"bounds":{"width":500}}`,
 }
 

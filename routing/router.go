@@ -24,6 +24,7 @@ type Router struct {
 	tabCap      int
 	rejectTabs  bool
 	socketGrace time.Duration
+	staging     string
 
 	// the browser
 	up             bool            // between BrowserReady and BrowserLost
@@ -43,8 +44,10 @@ type Router struct {
 
 	hub       hub
 	deadlines deadlines
-	dues      []due   // what waits for a time, soonest first
-	clicks    []click // not yet seen to open a tab, oldest first
+	dues      []due                // what waits for a time, soonest first
+	downloads map[string]*download // under way, by guid
+	origins   map[string]*target   // where the eye saw a download begin, by guid
+	clicks    []click              // not yet seen to open a tab, oldest first
 
 	front *window // the normal window that was created last in the foreground
 
@@ -70,12 +73,13 @@ type Config struct {
 	RequestTimeout time.Duration // a request that Chrome does not answer fails after this; 0: never
 	TabCap         int           // tabs a client may have; 0: any number
 	RejectTabs     bool          // refuse a tab too many, instead of closing the one used least recently
+	Staging        string        // where Chrome puts downloads; "": they are left to Chrome
 	SocketGrace    time.Duration // tabs that HTTP made stay so long after their last page socket, or without any
 }
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging}
 	r.deadlines.times = times
 	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()
@@ -88,6 +92,7 @@ func (r *Router) forget() {
 	r.targets = map[string]*target{}
 	r.requests = map[int32]*request{}
 	r.hub, r.clicks = hub{}, nil
+	r.downloads, r.origins = map[string]*download{}, map[string]*target{}
 	r.creating, r.front, r.lastTab = nil, nil, nil
 	r.version, r.defaultContext = Version{}, ""
 }
@@ -101,6 +106,7 @@ func (r *Router) BrowserReady(now time.Time, out []Action) []Action {
 	r.ask(nil, cdptarget.CommandSetDiscoverTargets, cdptarget.SetDiscoverTargetsParams{
 		Discover: true, Filter: cdptarget.Filter{{}},
 	}, (*Router).settled)
+	r.pin("")
 	r.ask(nil, cdptarget.CommandGetBrowserContexts, nil, (*Router).contextsKnown)
 	r.ask(nil, browser.CommandGetVersion, nil, (*Router).versionKnown)
 	r.ask(nil, cdptarget.CommandAttachToBrowserTarget, nil, (*Router).hubAttached)
@@ -187,14 +193,14 @@ func (r *Router) inOrder() []*request {
 
 // Stats counts the tables.
 type Stats struct {
-	Conns, Clients, Targets, Sessions, Requests, Held int
+	Conns, Clients, Targets, Sessions, Requests, Held, Downloads int
 }
 
 // Stats counts what there is now. Targets are everybody's, nobody's too.
 func (r *Router) Stats() Stats {
 	s := Stats{
 		Conns: len(r.conns), Clients: r.LiveClients(), Targets: len(r.targets),
-		Sessions: len(r.sessions), Requests: len(r.requests),
+		Sessions: len(r.sessions), Requests: len(r.requests), Downloads: len(r.downloads),
 	}
 	for _, c := range r.conns {
 		s.Held += len(c.held)

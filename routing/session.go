@@ -33,6 +33,8 @@ type session struct {
 	autoOn bool   // its own setAutoAttach, which passes, is on
 	pageOn bool   // its client enabled Page on it
 
+	downloadsOn bool // its client asked for Browser.download* on it
+
 	root     bool     // a browser session: a connection's sub-root or one nested in it
 	discover filter   // what it hears of targets; nil: nothing
 	auto     *auto    // a root's virtual auto-attach; nil: off

@@ -15,23 +15,25 @@ type target struct {
 	url  string // its address when it was created: an opened link's
 	used uint64 // when it was used last; larger is later
 
-	owner   *client    // nil: nobody's, or not known yet
-	pending bool       // it will be known: the next two say when
-	waits   []*request // an opener-less page: createTargets that may turn out to have made it
-	heirs   []*target  // follow this one's owner, which is pending
-	ghost   bool       // destroyed while pending: stays for its heirs until it is known
-	tab     *target    // of a page: its tab target
-	page    *target    // of a tab target: its page
-	window  *window    // the window that our createTarget put it in
-	closing bool       // closeTarget was sent: it no longer counts
-	crashed bool       // its renderer is gone
-	maker   ConnID     // the connection whose createTarget made it
-	visited bool       // it has shown anything but about:blank
-	viewers []*client  // of a service or shared worker: who sees it
-	watched bool       // of a tab: the eye is on it
-	dialog  *session   // the eye's session that can close the open dialog
-	left    time.Time  // when a connection of its owner ended
-	lingers int        // counts the times that linger was asked
+	owner       *client     // nil: nobody's, or not known yet
+	pending     bool        // it will be known: the next two say when
+	waits       []*request  // an opener-less page: createTargets that may turn out to have made it
+	downloads   []*download // wait for the owner, which is pending
+	downloading int         // downloads under way that it began
+	heirs       []*target   // follow this one's owner, which is pending
+	ghost       bool        // destroyed while pending: stays for its heirs until it is known
+	tab         *target     // of a page: its tab target
+	page        *target     // of a tab target: its page
+	window      *window     // the window that our createTarget put it in
+	closing     bool        // closeTarget was sent: it no longer counts
+	crashed     bool        // its renderer is gone
+	maker       ConnID      // the connection whose createTarget made it
+	visited     bool        // it has shown anything but about:blank
+	viewers     []*client   // of a service or shared worker: who sees it
+	watched     bool        // of a tab: the eye is on it
+	dialog      *session    // the eye's session that can close the open dialog
+	left        time.Time   // when a connection of its owner ended
+	lingers     int         // counts the times that linger was asked
 
 	seen       bool       // the eye hears of its navigations
 	navigation navigation // of the page it shows
@@ -166,7 +168,7 @@ func (r *Router) destroyed(id string) {
 	if r.lastTab == t {
 		r.lastTab = nil
 	}
-	if t.ghost = t.pending && len(t.heirs) > 0; !t.ghost {
+	if t.ghost = t.pending && len(t.heirs)+len(t.downloads) > 0; !t.ghost {
 		delete(r.targets, id)
 	}
 	if t.owner != nil {

@@ -35,6 +35,17 @@ type contexts struct {
 	DefaultBrowserContextID string   `json:"defaultBrowserContextId"`
 }
 
+// downloadEvent is Browser.downloadWillBegin and downloadProgress, and their
+// twins of the Page domain.
+type downloadEvent struct {
+	FrameID           string `json:"frameId"`
+	GUID              string `json:"guid"`
+	URL               string `json:"url"`
+	SuggestedFilename string `json:"suggestedFilename"`
+	State             string `json:"state"`
+	FilePath          string `json:"filePath"`
+}
+
 // Version is the result of Browser.getVersion.
 type Version struct {
 	ProtocolVersion string `json:"protocolVersion"`

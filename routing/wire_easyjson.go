@@ -323,7 +323,127 @@ func (v *ids) UnmarshalJSON(data []byte) error {
 func (v *ids) UnmarshalEasyJSON(l *jlexer.Lexer) {
 	easyjsonF4688553DecodeCdpmuxRouting2(l, v)
 }
-func easyjsonF4688553DecodeCdpmuxRouting3(in *jlexer.Lexer, out *contexts) {
+func easyjsonF4688553DecodeCdpmuxRouting3(in *jlexer.Lexer, out *downloadEvent) {
+	isTopLevel := in.IsStart()
+	if in.IsNull() {
+		if isTopLevel {
+			in.Consumed()
+		}
+		in.Skip()
+		return
+	}
+	in.Delim('{')
+	for !in.IsDelim('}') {
+		key := in.UnsafeFieldName(false)
+		in.WantColon()
+		switch key {
+		case "frameId":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.FrameID = string(in.String())
+			}
+		case "guid":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.GUID = string(in.String())
+			}
+		case "url":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.URL = string(in.String())
+			}
+		case "suggestedFilename":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.SuggestedFilename = string(in.String())
+			}
+		case "state":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.State = string(in.String())
+			}
+		case "filePath":
+			if in.IsNull() {
+				in.Skip()
+			} else {
+				out.FilePath = string(in.String())
+			}
+		default:
+			in.SkipRecursive()
+		}
+		in.WantComma()
+	}
+	in.Delim('}')
+	if isTopLevel {
+		in.Consumed()
+	}
+}
+func easyjsonF4688553EncodeCdpmuxRouting3(out *jwriter.Writer, in downloadEvent) {
+	out.RawByte('{')
+	first := true
+	_ = first
+	{
+		const prefix string = ",\"frameId\":"
+		out.RawString(prefix[1:])
+		out.String(string(in.FrameID))
+	}
+	{
+		const prefix string = ",\"guid\":"
+		out.RawString(prefix)
+		out.String(string(in.GUID))
+	}
+	{
+		const prefix string = ",\"url\":"
+		out.RawString(prefix)
+		out.String(string(in.URL))
+	}
+	{
+		const prefix string = ",\"suggestedFilename\":"
+		out.RawString(prefix)
+		out.String(string(in.SuggestedFilename))
+	}
+	{
+		const prefix string = ",\"state\":"
+		out.RawString(prefix)
+		out.String(string(in.State))
+	}
+	{
+		const prefix string = ",\"filePath\":"
+		out.RawString(prefix)
+		out.String(string(in.FilePath))
+	}
+	out.RawByte('}')
+}
+
+// MarshalJSON supports json.Marshaler interface
+func (v downloadEvent) MarshalJSON() ([]byte, error) {
+	w := jwriter.Writer{}
+	easyjsonF4688553EncodeCdpmuxRouting3(&w, v)
+	return w.Buffer.BuildBytes(), w.Error
+}
+
+// MarshalEasyJSON supports easyjson.Marshaler interface
+func (v downloadEvent) MarshalEasyJSON(w *jwriter.Writer) {
+	easyjsonF4688553EncodeCdpmuxRouting3(w, v)
+}
+
+// UnmarshalJSON supports json.Unmarshaler interface
+func (v *downloadEvent) UnmarshalJSON(data []byte) error {
+	r := jlexer.Lexer{Data: data}
+	easyjsonF4688553DecodeCdpmuxRouting3(&r, v)
+	return r.Error()
+}
+
+// UnmarshalEasyJSON supports easyjson.Unmarshaler interface
+func (v *downloadEvent) UnmarshalEasyJSON(l *jlexer.Lexer) {
+	easyjsonF4688553DecodeCdpmuxRouting3(l, v)
+}
+func easyjsonF4688553DecodeCdpmuxRouting4(in *jlexer.Lexer, out *contexts) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -380,7 +500,7 @@ func easyjsonF4688553DecodeCdpmuxRouting3(in *jlexer.Lexer, out *contexts) {
 		in.Consumed()
 	}
 }
-func easyjsonF4688553EncodeCdpmuxRouting3(out *jwriter.Writer, in contexts) {
+func easyjsonF4688553EncodeCdpmuxRouting4(out *jwriter.Writer, in contexts) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -411,27 +531,27 @@ func easyjsonF4688553EncodeCdpmuxRouting3(out *jwriter.Writer, in contexts) {
 // MarshalJSON supports json.Marshaler interface
 func (v contexts) MarshalJSON() ([]byte, error) {
 	w := jwriter.Writer{}
-	easyjsonF4688553EncodeCdpmuxRouting3(&w, v)
+	easyjsonF4688553EncodeCdpmuxRouting4(&w, v)
 	return w.Buffer.BuildBytes(), w.Error
 }
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v contexts) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjsonF4688553EncodeCdpmuxRouting3(w, v)
+	easyjsonF4688553EncodeCdpmuxRouting4(w, v)
 }
 
 // UnmarshalJSON supports json.Unmarshaler interface
 func (v *contexts) UnmarshalJSON(data []byte) error {
 	r := jlexer.Lexer{Data: data}
-	easyjsonF4688553DecodeCdpmuxRouting3(&r, v)
+	easyjsonF4688553DecodeCdpmuxRouting4(&r, v)
 	return r.Error()
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *contexts) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjsonF4688553DecodeCdpmuxRouting3(l, v)
+	easyjsonF4688553DecodeCdpmuxRouting4(l, v)
 }
-func easyjsonF4688553DecodeCdpmuxRouting4(in *jlexer.Lexer, out *cdpError) {
+func easyjsonF4688553DecodeCdpmuxRouting5(in *jlexer.Lexer, out *cdpError) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -467,7 +587,7 @@ func easyjsonF4688553DecodeCdpmuxRouting4(in *jlexer.Lexer, out *cdpError) {
 		in.Consumed()
 	}
 }
-func easyjsonF4688553EncodeCdpmuxRouting4(out *jwriter.Writer, in cdpError) {
+func easyjsonF4688553EncodeCdpmuxRouting5(out *jwriter.Writer, in cdpError) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -487,27 +607,27 @@ func easyjsonF4688553EncodeCdpmuxRouting4(out *jwriter.Writer, in cdpError) {
 // MarshalJSON supports json.Marshaler interface
 func (v cdpError) MarshalJSON() ([]byte, error) {
 	w := jwriter.Writer{}
-	easyjsonF4688553EncodeCdpmuxRouting4(&w, v)
+	easyjsonF4688553EncodeCdpmuxRouting5(&w, v)
 	return w.Buffer.BuildBytes(), w.Error
 }
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v cdpError) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjsonF4688553EncodeCdpmuxRouting4(w, v)
+	easyjsonF4688553EncodeCdpmuxRouting5(w, v)
 }
 
 // UnmarshalJSON supports json.Unmarshaler interface
 func (v *cdpError) UnmarshalJSON(data []byte) error {
 	r := jlexer.Lexer{Data: data}
-	easyjsonF4688553DecodeCdpmuxRouting4(&r, v)
+	easyjsonF4688553DecodeCdpmuxRouting5(&r, v)
 	return r.Error()
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *cdpError) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjsonF4688553DecodeCdpmuxRouting4(l, v)
+	easyjsonF4688553DecodeCdpmuxRouting5(l, v)
 }
-func easyjsonF4688553DecodeCdpmuxRouting5(in *jlexer.Lexer, out *Version) {
+func easyjsonF4688553DecodeCdpmuxRouting6(in *jlexer.Lexer, out *Version) {
 	isTopLevel := in.IsStart()
 	if in.IsNull() {
 		if isTopLevel {
@@ -561,7 +681,7 @@ func easyjsonF4688553DecodeCdpmuxRouting5(in *jlexer.Lexer, out *Version) {
 		in.Consumed()
 	}
 }
-func easyjsonF4688553EncodeCdpmuxRouting5(out *jwriter.Writer, in Version) {
+func easyjsonF4688553EncodeCdpmuxRouting6(out *jwriter.Writer, in Version) {
 	out.RawByte('{')
 	first := true
 	_ = first
@@ -596,23 +716,23 @@ func easyjsonF4688553EncodeCdpmuxRouting5(out *jwriter.Writer, in Version) {
 // MarshalJSON supports json.Marshaler interface
 func (v Version) MarshalJSON() ([]byte, error) {
 	w := jwriter.Writer{}
-	easyjsonF4688553EncodeCdpmuxRouting5(&w, v)
+	easyjsonF4688553EncodeCdpmuxRouting6(&w, v)
 	return w.Buffer.BuildBytes(), w.Error
 }
 
 // MarshalEasyJSON supports easyjson.Marshaler interface
 func (v Version) MarshalEasyJSON(w *jwriter.Writer) {
-	easyjsonF4688553EncodeCdpmuxRouting5(w, v)
+	easyjsonF4688553EncodeCdpmuxRouting6(w, v)
 }
 
 // UnmarshalJSON supports json.Unmarshaler interface
 func (v *Version) UnmarshalJSON(data []byte) error {
 	r := jlexer.Lexer{Data: data}
-	easyjsonF4688553DecodeCdpmuxRouting5(&r, v)
+	easyjsonF4688553DecodeCdpmuxRouting6(&r, v)
 	return r.Error()
 }
 
 // UnmarshalEasyJSON supports easyjson.Unmarshaler interface
 func (v *Version) UnmarshalEasyJSON(l *jlexer.Lexer) {
-	easyjsonF4688553DecodeCdpmuxRouting5(l, v)
+	easyjsonF4688553DecodeCdpmuxRouting6(l, v)
 }

@@ -1,5 +1,10 @@
-// Package wrapper makes the bash scripts through which agents call
-// browser-use for one store.
+// Package wrapper makes the bash scripts through which agents call browser-use
+// for one store. A script decides which daemon (BU_NAME) and which client of
+// the proxy (BU_CDP_WS) a call belongs to, has the store's browser started, and
+// runs the real browser-use; no call reaches another browser.
+//
+// Render (script.go, script.sh.tmpl) makes the text, FindReal finds the
+// program it runs, Bin keeps the scripts in their directory.
 package wrapper
 
 import (
@@ -18,18 +23,20 @@ const maxSlug = 64 - len("-00000000-w00")
 var sessionTail = regexp.MustCompile(`-(aux|[0-9a-f]{8}|w[0-9]+)$`)
 
 // Slug is the safe form of a store's name, for paths and session names. A name
-// that has no letter or digit of ASCII is called after the store's id.
+// that has no letter or digit of ASCII is called after the store's id; such a
+// slug is itself a name for that id.
 func Slug(name, id string) (string, error) {
-	slug := clean(name)
+	slug, fromID := clean(name), ""
+	if tail := clean(id[:min(8, len(id))]); tail != "" {
+		fromID = "store-" + tail
+	}
 	switch {
 	case slug == "" && id == "":
 		return "", fmt.Errorf("store name %q has no letter or digit from a-z, 0-9: give the store an id with --id", name)
-	case slug == "":
-		tail := clean(id[:min(8, len(id))])
-		if tail == "" {
-			return "", fmt.Errorf("store id %q has no letter or digit among its first 8 characters", id)
-		}
-		return "store-" + tail, nil
+	case slug == "" && fromID == "":
+		return "", fmt.Errorf("store id %q has no letter or digit among its first 8 characters", id)
+	case slug == "", slug == fromID:
+		return fromID, nil
 	case slug == "web":
 		return "", errors.New("store name web is reserved for the browser without a store")
 	case sessionTail.MatchString(slug):

@@ -25,6 +25,7 @@ func TestSlug(t *testing.T) {
 		{"店铺", "1a2b3c4d5e6f", "store-1a2b3c4d"},
 		{"___", "AB_1", "store-ab-1"},
 		{"", "x", "store-x"},
+		{"store-1a2b3c4d", "1a2b3c4d5e6f", "store-1a2b3c4d"},
 	} {
 		if got, err := Slug(tc.name, tc.id); got != tc.want || err != nil {
 			t.Errorf("Slug(%q, %q) = %q, %v; want %q", tc.name, tc.id, got, err, tc.want)
@@ -43,6 +44,7 @@ func TestSlugRefused(t *testing.T) {
 		{"shop-DEADBEEF", "", "-deadbeef"},
 		{"shop 12345678", "", "-12345678"},
 		{"shop_w12", "", "-w12"},
+		{"store-1a2b3c4d", "1a2b3c4e", "-1a2b3c4d"},
 		{strings.Repeat("x", maxSlug+1), "", "too long"},
 	} {
 		got, err := Slug(tc.name, tc.id)

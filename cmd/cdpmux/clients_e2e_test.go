@@ -179,13 +179,8 @@ func (l library) run(t *testing.T, endpoint string, site *proxytest.Site) (done 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	home := tempHome(t) // for the sockets and logs of daemons
-	args := append(slices.Clone(l.command[1:]), endpoint, site.URL)
-	cmd := exec.CommandContext(ctx, l.program(t), args...)
-	cmd.Dir = filepath.Join(clientsDir(t), l.name)
-	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XDG_RUNTIME_DIR="+home, "XDG_CONFIG_HOME="+home,
-		"PATH="+pythonDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	home := tempHome(t)
+	cmd := l.cmd(ctx, t, home, endpoint, site.URL)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -215,6 +210,18 @@ func (l library) run(t *testing.T, endpoint string, site *proxytest.Site) (done 
 		t.Errorf("%s: %v after %d steps of %d; it wrote:\n%s", l.name, err, len(done), len(steps), tail(stderr.String(), 40))
 	}
 	return done
+}
+
+// cmd is the library's command, with a home of its own for the sockets, logs
+// and files of what it starts.
+func (l library) cmd(ctx context.Context, t *testing.T, home string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, l.program(t), append(slices.Clone(l.command[1:]), args...)...)
+	cmd.Dir = filepath.Join(clientsDir(t), l.name)
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home, "XDG_RUNTIME_DIR="+home, "XDG_CONFIG_HOME="+home,
+		"PATH="+pythonDir(t)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return cmd
 }
 
 // program is the path of what l.command names.

@@ -13,6 +13,7 @@ import (
 var aliases = map[string]string{
 	"start-timeout": "VIBE_BROWSER_START_TIMEOUT_S",
 	"tab-cap":       "VIBE_TAB_CAP",
+	"worker-slots":  "VIBE_BROWSER_WORKER_SLOTS",
 }
 
 // fromEnv sets each flag --a-b that is not on the command line from

@@ -1,6 +1,7 @@
 // Command cdpmux lets many CDP clients drive one Chrome, each as if it were
 // alone. It joins the packages: proxy carries the messages, lifecycle has the
-// browser and the state directory, wrapper names the stores.
+// browser and the state directory, wrapper names the stores and makes the
+// scripts of their agents.
 package main
 
 import (
@@ -36,7 +37,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(serveCommand(), keeperCommand(), statusCommand(), versionCommand())
+	root.AddCommand(serveCommand(), keeperCommand(), statusCommand(), downloadsCommand(), wrapperCommand(), storesCommand(), versionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -15,6 +15,7 @@ import (
 
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/chrome"
+	"cdpmux/proxy/download"
 	"cdpmux/wrapper"
 )
 
@@ -32,9 +33,17 @@ type serveOptions struct {
 	tabCap                uint
 	tabCapPolicy          choice
 
+	downloads        choice
+	downloadRoots    []string
+	archiveDownloads bool
+
 	maxClients               uint
 	allowClearing            bool
 	allowHosts, allowOrigins []string
+
+	web, noWrapper bool
+	workerSlots    uint
+	slotsGiven     bool
 
 	logLevel, logFormat choice
 }
@@ -50,6 +59,8 @@ func newServeOptions() *serveOptions {
 		requestTimeout: seconds(30 * time.Minute),
 		tabCapPolicy:   oneOf("lru", "reject"),
 
+		downloads: oneOf("store", "client"),
+
 		logLevel:  oneOf("info", "trace", "debug", "warn", "error"),
 		logFormat: oneOf("console", "json"),
 	}
@@ -59,6 +70,7 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringVar(&o.store, "store", "", "`NAME` of the store: one browser profile, made on first use")
 	f.StringVar(&o.id, "id", "", "`ID` of the store (default: a random one, kept)")
+	f.BoolVar(&o.web, "web", false, "serve the browser without a store, instead of --store; log in nowhere with it")
 	f.StringVar(&o.listen, "listen", "", "loopback `ADDR` to serve on, remembered for the store; port 0 picks one for this run (default: the store's port)")
 	f.Var(&o.browser, "browser", "run a Chrome of our own, or attach to one that runs")
 	f.StringVar(&o.endpoint, "endpoint", "", "with --browser attach: `URL` of that browser, http://HOST:PORT or ws://HOST:PORT/PATH")
@@ -77,9 +89,14 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.Var(&o.requestTimeout, "request-timeout", "how long a command may stay unanswered by the browser; 0 is no limit")
 	f.Var(&o.onExit, "on-exit", "what becomes of the clients' tabs when the proxy stops; keep needs --browser attach")
 	f.Var(&o.startTimeout, "start-timeout", "how long a browser may take to start, as 90s or 90; 0 is no limit")
+	f.Var(&o.downloads, "downloads", "where finished downloads go: the store's directory, or one per client in it")
+	f.StringSliceVar(&o.downloadRoots, "download-roots", nil, "directories `DIR,…` under which a client may have its downloads linked (default: the store's downloads, and the system's temporary directory)")
+	f.BoolVar(&o.archiveDownloads, "archive-downloads", true, "move earlier downloads to _prev/<time> when the browser starts")
 	f.BoolVar(&o.allowClearing, "allow-clearing", false, "let clients wipe cookies that all share")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
+	f.UintVar(&o.workerSlots, "worker-slots", uint(wrapper.Defaults().Slots), "workers `N` that a call of the wrapper may name; 0 is none")
+	f.BoolVar(&o.noWrapper, "no-wrapper", false, "do not write the store's wrapper")
 	f.StringVar(&o.home, "home", "", "state directory `DIR` (default: ~/.cdpmux)")
 	f.Var(&o.logLevel, "log-level", "least `LEVEL` that is logged: trace, debug, info, warn, error")
 	f.Var(&o.logFormat, "log-format", "form of the log on stderr")
@@ -88,19 +105,16 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 // check refuses what cannot work, before anything is touched.
 func (o *serveOptions) check() error {
 	switch {
-	case o.store == "":
-		return errors.New("--store NAME is missing")
 	case o.browser.value == "attach" && o.endpoint == "":
 		return errors.New("--browser attach needs --endpoint")
 	case o.browser.value != "attach" && o.endpoint != "":
 		return errors.New("--endpoint needs --browser attach")
+	case o.workerSlots > wrapper.MaxSlots:
+		return fmt.Errorf("--worker-slots %d: at most %d", o.workerSlots, wrapper.MaxSlots)
 	case o.onExit.value == "keep" && o.browser.value != "attach":
 		return errors.New("--on-exit keep needs --browser attach: in this version a Chrome of our own ends with the proxy, and its tabs with it")
 	}
-	if err := lifecycle.CheckID(o.id); err != nil {
-		return err
-	}
-	if _, err := wrapper.Slug(o.store, o.id); err != nil {
+	if _, err := storeSlug(o.store, o.id, o.web); err != nil {
 		return err
 	}
 	if _, err := o.backend(zerolog.Nop()); err != nil {
@@ -138,6 +152,15 @@ func (o *serveOptions) backend(log zerolog.Logger) (lifecycle.Backend, error) {
 	cfg := o.chrome
 	cfg.Log = log
 	return chrome.New(cfg)
+}
+
+// openDownloads opens the store's download directory.
+func (o *serveOptions) openDownloads(home *lifecycle.Home, slug string) (*download.Store, error) {
+	dir, err := home.Downloads(slug)
+	if err != nil {
+		return nil, err
+	}
+	return download.Open(download.Config{Dir: dir, PerClient: o.downloads.value == "client", Roots: o.downloadRoots})
 }
 
 func (o *serveOptions) logger(stderr io.Writer) zerolog.Logger {

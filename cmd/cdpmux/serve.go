@@ -19,13 +19,12 @@ import (
 	"cdpmux/lifecycle"
 	"cdpmux/proxy"
 	"cdpmux/routing"
-	"cdpmux/wrapper"
 )
 
 func serveCommand() *cobra.Command {
 	o := newServeOptions()
 	cmd := &cobra.Command{
-		Use:   "serve --store NAME",
+		Use:   "serve (--store NAME | --web)",
 		Short: "Serve one store: its browser, for many clients",
 		Long: `Serve one store: its browser, for many clients.
 
@@ -43,6 +42,7 @@ wins.`,
 			if err := o.check(); err != nil {
 				return err
 			}
+			o.slotsGiven = cmd.Flags().Changed("worker-slots")
 			signals := stopSignals()
 			defer signal.Stop(signals)
 			if err := serve(o, cmd.OutOrStdout(), o.logger(cmd.ErrOrStderr()), signals); err != nil {
@@ -75,7 +75,7 @@ const shutdownWait = 5 * time.Second
 // serve runs one store's proxy until a signal comes or the proxy fails.
 func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan os.Signal) (err error) {
 	limitMemory()
-	slug, err := wrapper.Slug(o.store, o.id)
+	slug, err := storeSlug(o.store, o.id, o.web)
 	if err != nil {
 		return err
 	}
@@ -113,10 +113,15 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
+	downloads, err := o.openDownloads(home, slug)
+	if err != nil {
+		return err
+	}
 	listener, err := listen(store, o.listen)
 	if err != nil {
 		return err
 	}
+	o.ownWrapper(home, store, listener.Addr(), log)
 	if o.browser.value == "chrome" && os.Geteuid() == 0 && !o.chrome.NoSandbox {
 		log.Warn().Msg("Chrome does not run as root with its sandbox: serve as another user, or add --no-sandbox")
 	}
@@ -136,6 +141,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		KeepTabs:   o.onExit.value == "keep",
 		Attached:   o.browser.value == "attach",
 		AdminToken: admin,
+		Downloads:  downloads, ArchiveDownloads: o.archiveDownloads && o.browser.value != "attach",
 		Browser: func(ctx context.Context) (string, error) {
 			endpoint, err := backend.Start(ctx)
 			return endpoint.WS, err

@@ -47,6 +47,8 @@ func TestWrongUsage(t *testing.T) {
 		"unknown command":   {[]string{"frobnicate"}, []string{"frobnicate"}},
 		"unknown flag":      {[]string{"--frobnicate"}, []string{"serve", "--store", "t", "--frobnicate"}},
 		"no store":          {[]string{"--store"}, []string{"serve"}},
+		"two stores":        {[]string{"--store", "--web"}, append(serveFlags("HOME"), "--web")},
+		"too many workers":  {[]string{"--worker-slots 100", "99"}, append(serveFlags("HOME"), "--worker-slots", "100")},
 		"no such policy":    {[]string{"--windows", "sideways"}, append(serveFlags("HOME"), "--windows", "sideways")},
 		"not a number":      {[]string{"--max-clients", "many"}, append(serveFlags("HOME"), "--max-clients", "many")},
 		"negative number":   {[]string{"--max-clients", "-1"}, append(serveFlags("HOME"), "--max-clients", "-1")},
@@ -209,6 +211,26 @@ func TestLogReaderGoes(t *testing.T) {
 	m := serveBinary(t, script, tempHome(t), "--log-level", "debug")
 	for _, name := range []string{"a", "b"} { // each is a line in the log
 		mustBeAlive(t, "client "+name, m.dial(t, name).NewPage("about:blank"))
+	}
+}
+
+// The browser without a store is served like a store's.
+func TestServeWeb(t *testing.T) {
+	home := tempHome(t)
+	web := start(t, raceBinary(t), "serve", "--web", "--home", home, "--listen", "127.0.0.1:0")
+	eventually(t, 15*time.Second, "a ready line", func() bool { return strings.Contains(web.stdout.String(), "\n") || web.hasExited() })
+	if got := web.stdout.String(); !strings.HasPrefix(got, "cdpmux _web ready http://127.0.0.1:") {
+		t.Errorf("stdout: want the ready line of _web, got %q; stderr: %s", got, &web.stderr)
+	}
+	for _, path := range []string{"stores/_web.json", "profiles/_web"} {
+		if _, err := os.Stat(filepath.Join(home, path)); err != nil {
+			t.Error(err)
+		}
+	}
+	mustRefuse(t, 3, []string{"store _web is served"}, "serve", "--web", "--home", home)
+	_ = web.cmd.Process.Signal(os.Interrupt)
+	if code := web.wait(t, 30*time.Second); code != 0 {
+		t.Errorf("exit code after SIGINT: want 0, got %d", code)
 	}
 }
 

@@ -15,29 +15,26 @@ import (
 
 	"cdpmux/lifecycle"
 	"cdpmux/proxy"
-	"cdpmux/wrapper"
 )
 
 // statusOptions are the flags of status.
 type statusOptions struct {
-	store, id, home, addr string
-	json                  bool
+	storeFlags
+	addr string
+	json bool
 }
 
 func statusCommand() *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
-		Use:   "status --store NAME",
+		Use:   "status (--store NAME | --web)",
 		Short: "Show the clients and tabs of a store that is served",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err
 			}
-			if o.store == "" {
-				return errors.New("--store NAME is missing")
-			}
-			slug, err := wrapper.Slug(o.store, o.id)
+			slug, err := o.slug()
 			if err != nil {
 				return err
 			}
@@ -47,11 +44,8 @@ func statusCommand() *cobra.Command {
 			return nil
 		},
 	}
+	o.bind(cmd)
 	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&o.store, "store", "", "name of the store")
-	f.StringVar(&o.id, "id", "", "id of the store, if its name was made from it")
-	f.StringVar(&o.home, "home", "", "state directory (default: ~/.cdpmux)")
 	f.StringVar(&o.addr, "listen", "", "where it listens (default: the store's remembered address)")
 	f.BoolVar(&o.json, "json", false, "print what the proxy answers")
 	return cmd
@@ -121,6 +115,13 @@ func printStatus(w io.Writer, st *proxy.Status, now time.Time) error {
 		browser += ", " + more
 	}
 	fmt.Fprintf(w, "%s: browser %s\n", st.Store, browser)
+	if d := st.Downloads; d != (proxy.DownloadStatus{}) {
+		fmt.Fprintf(w, "downloads: %d under way, %d arrived, %d failed", d.Active, d.Arrived, d.Failed)
+		if d.Error != "" {
+			fmt.Fprintf(w, " (the last: %s)", d.Error)
+		}
+		fmt.Fprintln(w)
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range st.Clients {
 		state := c.State

@@ -12,6 +12,7 @@ import (
 
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/keeper"
+	"cdpmux/lifecycle/proc"
 )
 
 func TestCancelledStartLeavesNothing(t *testing.T) {
@@ -23,7 +24,7 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "a process", func() bool {
-		users, err := keeper.UsersOf(c.cfg.Profile)
+		users, err := proc.UsersOf(c.cfg.Profile)
 		return err == nil && len(users) > 0
 	})
 	cancel()

@@ -132,7 +132,7 @@ func TestDeathsAtAnyMoment(t *testing.T) {
 		if rec == nil || rec.ID != now.ID {
 			wantGone(t, before)
 		}
-		users, err := keeper.UsersOf(now.Profile)
+		users, err := proc.UsersOf(now.Profile)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func testConfig(t *testing.T) Config {
 
 func wantNoUsers(t *testing.T, profile string) {
 	t.Helper()
-	left, err := keeper.UsersOf(profile)
+	left, err := proc.UsersOf(profile)
 	if err != nil || len(left) > 0 {
 		t.Errorf("processes left on %s: %v, %v", profile, left, err)
 	}

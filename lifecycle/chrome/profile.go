@@ -11,6 +11,7 @@ import (
 
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/keeper"
+	"cdpmux/lifecycle/proc"
 )
 
 // prepareProfile makes a profile directory fit for a launch and returns its
@@ -38,7 +39,7 @@ func prepareProfile(dir string, forgetSessionCookies bool) (string, error) {
 	}
 	// Chrome itself asks a hung owner of the profile for 20 s, then kills it.
 	// On systems that cannot list processes, Chrome's own lock must do.
-	if users, err := keeper.UsersOf(dir); err == nil && len(users) > 0 {
+	if users, err := proc.UsersOf(dir); err == nil && len(users) > 0 {
 		return "", &lifecycle.Failure{
 			Kind: lifecycle.ProfileInUse,
 			Text: fmt.Sprintf("the profile %s is in use by pid %d", dir, users[0].PID),

@@ -7,15 +7,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"cdpmux/lifecycle"
 )
 
 // ActivePort is the file in which Chrome leaves its port. It stays after
 // every kind of exit, so an old one is deleted before each launch.
 const ActivePort = "DevToolsActivePort"
-
-// Singletons are the links by which Chrome guards its profile. The first
-// names its owner, as host-pid.
-var Singletons = []string{"SingletonLock", "SingletonSocket", "SingletonCookie"}
 
 // clear removes what the incarnation left in the file system, and nothing of
 // a Chrome that held the profile before it and lives on.
@@ -44,10 +42,10 @@ func (r *remains) clear() (removed []string) {
 
 // RemoveSingletons removes the links of a Chrome that is gone, if it was owner.
 func RemoveSingletons(profile, owner string) bool {
-	if lock, _ := os.Readlink(filepath.Join(profile, Singletons[0])); lock != owner {
+	if lock, _ := os.Readlink(filepath.Join(profile, lifecycle.Singletons[0])); lock != owner {
 		return false
 	}
-	for _, name := range Singletons {
+	for _, name := range lifecycle.Singletons {
 		_ = os.Remove(filepath.Join(profile, name))
 	}
 	return true

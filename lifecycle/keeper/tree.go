@@ -2,9 +2,7 @@ package keeper
 
 import (
 	"bytes"
-	"cmp"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
@@ -138,22 +136,6 @@ func reapOrphans(root int) {
 	for _, pid := range dead {
 		reap(pid)
 	}
-}
-
-// UsersOf lists the processes that run on a profile, the oldest first: that is
-// the one to name.
-func UsersOf(profile string) ([]proc.ID, error) {
-	var out []proc.ID
-	err := proc.Each(func(i proc.Info) {
-		cmdline := proc.Cmdline(i.PID)
-		if !i.Dead() && (proc.HasEntry(cmdline, "--user-data-dir="+profile) || proc.TitleNames(cmdline, profile)) {
-			out = append(out, i.ID)
-		}
-	})
-	slices.SortFunc(out, func(a, b proc.ID) int {
-		return cmp.Or(cmp.Compare(a.Ticks, b.Ticks), cmp.Compare(a.PID, b.PID))
-	})
-	return out, err
 }
 
 func first[T any](v T, _ error) T { return v }

@@ -4,8 +4,10 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -63,4 +65,20 @@ func TitleNames(cmdline []byte, profile string) bool {
 		return false
 	}
 	return strings.Contains(title+" -", " --user-data-dir="+profile+" -")
+}
+
+// UsersOf lists the processes that run on a profile, the oldest first: that is
+// the one to name.
+func UsersOf(profile string) ([]ID, error) {
+	var out []ID
+	err := Each(func(i Info) {
+		cmdline := Cmdline(i.PID)
+		if !i.Dead() && (HasEntry(cmdline, "--user-data-dir="+profile) || TitleNames(cmdline, profile)) {
+			out = append(out, i.ID)
+		}
+	})
+	slices.SortFunc(out, func(a, b ID) int {
+		return cmp.Or(cmp.Compare(a.Ticks, b.Ticks), cmp.Compare(a.PID, b.PID))
+	})
+	return out, err
 }

@@ -24,7 +24,7 @@ import (
 //	/cookie?n=&v=   sets a cookie that lasts a day (when n is given); shows document.cookie
 //	/slow?ms=N      answers after N milliseconds
 //
-// and what [Site.openers] adds.
+// and what [Site.openers] and [Site.files] add.
 type Site struct {
 	URL   string // http://127.0.0.1:port
 	Other string // http://localhost:port
@@ -78,6 +78,7 @@ worker.postMessage('ping');
 		}
 	})
 	site.openers(mux)
+	site.files(mux)
 	server := httptest.NewServer(mux)
 	tb.Cleanup(func() {
 		server.CloseClientConnections()
