@@ -2,11 +2,14 @@ package keeper
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"cdpmux/lifecycle"
 )
@@ -31,13 +34,23 @@ func (r *remains) clear() (removed []string) {
 			removed = append(removed, "tmpdir")
 		}
 	}
-	if r.rec.Cgroup != "" && os.Remove(r.rec.Cgroup) == nil {
+	if r.rec.Cgroup != "" && removeCgroup(r.rec.Cgroup) {
 		removed = append(removed, "cgroup")
 	}
 	if r.rec.Socket != "" {
 		_ = os.Remove(r.rec.Socket)
 	}
 	return removed
+}
+
+// removeCgroup waits for the kernel to let go of those that have just died.
+func removeCgroup(dir string) bool {
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
+		err := os.Remove(dir)
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+			return err == nil
+		}
+	}
 }
 
 // RemoveSingletons removes the links of a Chrome that is gone, if it was owner.
