@@ -15,12 +15,6 @@ func (h *Home) TabsFile(slug string) (string, error) {
 	return filepath.Join(dir, slug+".tabs.json"), err
 }
 
-// BrowserFile is where the keeper notes which browser runs.
-func (h *Home) BrowserFile(slug string) (string, error) {
-	dir, err := h.sub("state")
-	return filepath.Join(dir, slug+".browser.json"), err
-}
-
 // MakeAdminToken makes the store's admin token anew: 256 bits in hex, in
 // run/<slug>.admin. Only the holder of the store's Lock may call it.
 func (h *Home) MakeAdminToken(slug string) (string, error) {
@@ -64,3 +58,13 @@ func (h *Home) StoreAddr(slug string) (string, error) {
 
 // RunDir makes and returns the directory of the daemons' sockets and pid files.
 func (h *Home) RunDir() (string, error) { return h.sub("run") }
+
+// RecordFile is where a store's keeper says which browser runs.
+func (h *Home) RecordFile(slug string) (string, error) {
+	dir, err := h.sub("state")
+	return filepath.Join(dir, slug+".browser.json"), err
+}
+
+// Singletons are the links by which Chrome guards its profile. The first
+// names its owner, as host-pid.
+var Singletons = []string{"SingletonLock", "SingletonSocket", "SingletonCookie"}

@@ -116,7 +116,7 @@ func (h *Home) move(m Move, apply bool) error {
 			continue
 		}
 		users, err := proc.UsersOf(from)
-		if err != nil && !exists(filepath.Join(from, "SingletonLock")) {
+		if err != nil && !exists(filepath.Join(from, Singletons[0])) {
 			err = nil // nobody can be asked, and nobody left a lock
 		}
 		if err != nil || len(users) > 0 {

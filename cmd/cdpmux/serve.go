@@ -102,7 +102,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
-	record, err := home.BrowserFile(slug)
+	record, err := home.RecordFile(slug)
 	if err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ func stopLeft(ctx context.Context, home *lifecycle.Home, slug string) (lifecycle
 
 // stopLocked is stopLeft for who has the store's lock.
 func stopLocked(ctx context.Context, home *lifecycle.Home, slug string) (lifecycle.Receipt, error) {
-	record, err := home.BrowserFile(slug)
+	record, err := home.RecordFile(slug)
 	if err != nil {
 		return lifecycle.Receipt{}, err
 	}

@@ -97,7 +97,7 @@ func TestStartIsOneBrowser(t *testing.T) {
 	if rec.Cgroup != "" {
 		left = append(left, rec.Cgroup)
 	}
-	for _, name := range append(keeper.Singletons, keeper.ActivePort) {
+	for _, name := range append(lifecycle.Singletons, keeper.ActivePort) {
 		left = append(left, filepath.Join(c.cfg.Profile, name))
 	}
 	for _, path := range left {

@@ -2,20 +2,21 @@ package keeper
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
+
+	"cdpmux/lifecycle"
 )
 
 // ActivePort is the file in which Chrome leaves its port. It stays after
 // every kind of exit, so an old one is deleted before each launch.
 const ActivePort = "DevToolsActivePort"
-
-// Singletons are the links by which Chrome guards its profile. The first
-// names its owner, as host-pid.
-var Singletons = []string{"SingletonLock", "SingletonSocket", "SingletonCookie"}
 
 // clear removes what the incarnation left in the file system, and nothing of
 // a Chrome that held the profile before it and lives on.
@@ -33,7 +34,7 @@ func (r *remains) clear() (removed []string) {
 			removed = append(removed, "tmpdir")
 		}
 	}
-	if r.rec.Cgroup != "" && os.Remove(r.rec.Cgroup) == nil {
+	if r.rec.Cgroup != "" && removeCgroup(r.rec.Cgroup) {
 		removed = append(removed, "cgroup")
 	}
 	if r.rec.Socket != "" {
@@ -42,12 +43,22 @@ func (r *remains) clear() (removed []string) {
 	return removed
 }
 
+// removeCgroup waits for the kernel to let go of those that have just died.
+func removeCgroup(dir string) bool {
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
+		err := os.Remove(dir)
+		if !errors.Is(err, syscall.EBUSY) || time.Now().After(deadline) {
+			return err == nil
+		}
+	}
+}
+
 // RemoveSingletons removes the links of a Chrome that is gone, if it was owner.
 func RemoveSingletons(profile, owner string) bool {
-	if lock, _ := os.Readlink(filepath.Join(profile, Singletons[0])); lock != owner {
+	if lock, _ := os.Readlink(filepath.Join(profile, lifecycle.Singletons[0])); lock != owner {
 		return false
 	}
-	for _, name := range Singletons {
+	for _, name := range lifecycle.Singletons {
 		_ = os.Remove(filepath.Join(profile, name))
 	}
 	return true

@@ -17,7 +17,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"cdpmux/lifecycle"
-	"cdpmux/lifecycle/keeper"
 )
 
 // Config says which store of which account to open.
@@ -180,7 +179,7 @@ func (z *Ziniao) unstick(ctx context.Context, info browserInfo) {
 		z.cfg.Log.Debug().Err(err).Msg("ziniao stop of a stale launch")
 	}
 	if info.UserData != "" {
-		for _, name := range keeper.Singletons {
+		for _, name := range lifecycle.Singletons {
 			_ = os.Remove(filepath.Join(info.UserData, name))
 		}
 	}
