@@ -50,7 +50,7 @@ starts. A store that is served already goes on with what it was started with.`,
 			if err != nil {
 				return err
 			}
-			if err := o.run(slug, flags, given, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := o.run(slug, flags, given != nil, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				return runtimeError{err}
 			}
 			return nil

@@ -207,3 +207,21 @@ func TestEnsureFails(t *testing.T) {
 		t.Errorf("proxies of a disabled store: %v", pids)
 	}
 }
+
+// Agents need nobody who starts anything: their browser-use does, once.
+func TestAgentsWakeTheStore(t *testing.T) {
+	o := newOperator(t)
+	o.ok(t, "stores add", o.flags("--grace", "0")...)
+	o.ok(t, "wrapper write", "--real", filepath.Join(pythonDir(t), "python"), "--timeout", "60")
+	a := &agents{mux: &mux{home: o.state()}, home: o.home, path: strings.TrimSpace(o.ok(t, "wrapper path"))}
+	t.Cleanup(func() { a.endDaemons(t) })
+	calls := make(chan call, 2)
+	for _, task := range []string{"1a2b3c4d-5e6f", "2a2b3c4d-5e6f"} {
+		go func() { calls <- a.run(t.Context(), task, "print('up')") }()
+	}
+	for range cap(calls) {
+		got := <-calls
+		mustEqual(t, "output of a call", "up\n", got.ok(t))
+	}
+	o.proxy(t)
+}

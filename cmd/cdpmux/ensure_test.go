@@ -119,6 +119,10 @@ func TestStores(t *testing.T) {
 	if got := list[1]; got.Store != "my-shop" || got.ID != "17" || got.Addr != "127.0.0.1:9400" || got.Disabled || strings.Join(got.Serve, " ") != "--headless" {
 		t.Errorf("the added store: %+v", got)
 	}
+	out = runFor(t, exitFailed, "stores", "add", "--home", d.home.Dir(), "--store", "third", "--", "--listen", "127.0.0.1:9400")
+	mustSay(t, out, "9400", "my-shop")
+	out = runFor(t, exitOK, "stores", "add", "--home", d.home.Dir(), "--store", "third", "--", "--listen", "127.0.0.1:9999")
+	mustSay(t, out, "third ", " 127.0.0.1:9999\n")
 	d.run(t, exitOK, "disable", "--store", "my shop")
 	table, _ := d.run(t, exitOK, "stores", "list")
 	mustSay(t, table, "ENABLED", "my-shop  17", "no ", "--headless")

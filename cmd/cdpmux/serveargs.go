@@ -14,22 +14,20 @@ import (
 	"cdpmux/lifecycle"
 )
 
-// serveArgs are the arguments after --, which are serve's. given is false
-// without a --.
-func serveArgs(cmd *cobra.Command, args []string) (flags []string, given bool, err error) {
+// serveArgs are the arguments after --, which are serve's, and what they say.
+// o is nil without a --.
+func serveArgs(cmd *cobra.Command, args []string) (flags []string, o *serveOptions, err error) {
 	dash := cmd.ArgsLenAtDash()
-	if before := args[:max(0, min(dash, len(args)))]; dash < 0 {
-		before = args
-		if len(before) > 0 {
-			return nil, false, fmt.Errorf("unknown argument %q: flags of serve come after --", before[0])
-		}
-		return nil, false, nil
-	} else if len(before) > 0 {
-		return nil, false, fmt.Errorf("unknown argument %q", before[0])
+	switch {
+	case dash < 0 && len(args) == 0:
+		return nil, nil, nil
+	case dash < 0:
+		return nil, nil, fmt.Errorf("unknown argument %q: flags of serve come after --", args[0])
+	case dash > 0:
+		return nil, nil, fmt.Errorf("unknown argument %q", args[0])
 	}
-	flags = args[dash:]
-	_, err = parseServe(flags)
-	return flags, true, err
+	o, err = parseServe(args)
+	return args, o, err
 }
 
 // parseServe reads the flags with which a store is to be served. They have to
@@ -70,4 +68,20 @@ func remember(store *lifecycle.Store, flags []string) error {
 		return nil
 	}
 	return store.Update(func(s *lifecycle.Store) { s.Serve = flags })
+}
+
+// rememberListen makes addr the store's, as serve --listen does.
+func rememberListen(store *lifecycle.Store, addr string) error {
+	tcp, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return err
+	}
+	owner, err := store.PortOwner(tcp.Port)
+	if err != nil {
+		return err
+	}
+	if owner != "" {
+		return fmt.Errorf("port %d belongs to the store %s; choose another with --listen", tcp.Port, owner)
+	}
+	return store.Remember(tcp)
 }

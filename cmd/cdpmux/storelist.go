@@ -105,7 +105,7 @@ flags with which cdpmux ensure will start it.`,
 	return cmd
 }
 
-func addStore(dir, slug, id string, flags []string, given bool, stdout io.Writer) error {
+func addStore(dir, slug, id string, flags []string, given *serveOptions, stdout io.Writer) error {
 	home, err := openHome(dir)
 	if err != nil {
 		return err
@@ -114,10 +114,20 @@ func addStore(dir, slug, id string, flags []string, given bool, stdout io.Writer
 	if err != nil {
 		return err
 	}
-	addr, err := store.Addr()
-	if err == nil && given {
-		err = remember(store, flags)
+	if given != nil {
+		if err := remember(store, flags); err != nil {
+			return err
+		}
+		// A proxy that runs stays where it is, and is to be found.
+		_, held, err := home.Holder(slug)
+		if err == nil && !held && given.listen != "" {
+			err = rememberListen(store, given.listen)
+		}
+		if err != nil {
+			return err
+		}
 	}
+	addr, err := store.Addr()
 	if err != nil {
 		return err
 	}
