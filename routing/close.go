@@ -32,9 +32,24 @@ func (r *Router) leaving(t *target) {
 	}
 	if !t.closing {
 		t.closing = true
+		r.keepPage(t)
 		r.remind(closeWait, t, (*Router).closeAgain)
 	}
 	t.window.remove(t)
+}
+
+// keepPage makes an empty page in the place of a browser's last one, when the
+// browser would end with that.
+func (r *Router) keepPage(last *target) {
+	if !r.keepLast || !last.isTab() {
+		return
+	}
+	for _, t := range r.targets {
+		if t.isTab() && !t.closing {
+			return
+		}
+	}
+	r.ask(nil, cdptarget.CommandCreateTarget, cdptarget.CreateTargetParams{URL: "about:blank"}, ignore)
 }
 
 // closeWait is how long a target that is closed may stay.

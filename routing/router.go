@@ -24,6 +24,7 @@ type Router struct {
 	tabCap      int
 	rejectTabs  bool
 	socketGrace time.Duration
+	keepLast    bool
 	staging     string
 
 	// the browser
@@ -74,13 +75,14 @@ type Config struct {
 	RequestTimeout time.Duration // a request that Chrome does not answer fails after this; 0: never
 	TabCap         int           // tabs a client may have; 0: any number
 	RejectTabs     bool          // refuse a tab too many, instead of closing the one used least recently
+	KeepLastPage   bool          // the browser ends with its last page, so an empty one takes its place
 	Staging        string        // where Chrome puts downloads; "": they are left to Chrome
 	SocketGrace    time.Duration // tabs that HTTP made stay so long after their last page socket, or without any
 }
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging, keepLast: cfg.KeepLastPage}
 	r.deadlines.times = times
 	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()

@@ -15,6 +15,7 @@ import (
 
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/chrome"
+	"cdpmux/lifecycle/ziniao"
 	"cdpmux/proxy/download"
 	"cdpmux/wrapper"
 )
@@ -26,6 +27,8 @@ type serveOptions struct {
 	browser, windows, onExit choice
 	endpoint                 string
 	chrome                   chrome.Config
+	ziniao                   ziniao.Config
+	ziniaoAccount            string
 	eager                    bool
 	startTimeout             seconds
 
@@ -54,7 +57,7 @@ type serveOptions struct {
 
 func newServeOptions() *serveOptions {
 	return &serveOptions{
-		browser:      oneOf("chrome", "attach"),
+		browser:      oneOf("chrome", "attach", "ziniao"),
 		windows:      oneOf("client", "tab", "shared"),
 		onExit:       oneOf("close", "keep"),
 		startTimeout: seconds(180 * time.Second),
@@ -80,8 +83,11 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.id, "id", "", "`ID` of the store (default: a random one, kept)")
 	f.BoolVar(&o.web, "web", false, "serve the browser without a store, instead of --store; log in nowhere with it")
 	f.StringVar(&o.listen, "listen", "", "loopback `ADDR` to serve on, remembered for the store; port 0 picks one for this run (default: the store's port)")
-	f.Var(&o.browser, "browser", "run a Chrome of our own, or attach to one that runs")
+	f.Var(&o.browser, "browser", "run a Chrome of our own, attach to one that runs, or open a store of the Ziniao client")
 	f.StringVar(&o.endpoint, "endpoint", "", "with --browser attach: `URL` of that browser, http://HOST:PORT or ws://HOST:PORT/PATH")
+	f.StringVar(&o.ziniao.Addr, "ziniao-addr", "", "with --browser ziniao: `HOST:PORT` of that client's API, as 127.0.0.1:16851")
+	f.StringVar(&o.ziniao.Profile, "ziniao-profile", "", "with --browser ziniao: the store there, its browser `ID` or oauth")
+	f.StringVar(&o.ziniaoAccount, "ziniao-account", "", "with --browser ziniao: `FILE`, 0600, JSON with company, username and password")
 	f.StringVar(&o.chrome.Path, "chrome", "", "`PATH` of Chrome or Chromium (default: look for one)")
 	f.StringArrayVar(&o.chrome.Args, "chrome-arg", nil, "one more argument `ARG` for Chrome; may be repeated")
 	f.StringVar(&o.chrome.Profile, "profile", "", "`DIR` of Chrome's profile (default: the store's own)")
@@ -160,6 +166,15 @@ func checkListen(addr string) error {
 func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, record string) (lifecycle.Backend, error) {
 	if o.browser.value == "attach" {
 		return lifecycle.NewAttach(o.endpoint)
+	}
+	if o.browser.value == "ziniao" {
+		cfg := o.ziniao
+		cfg.Log, cfg.Gate, cfg.Store = log, gate, o.store
+		var err error
+		if cfg.Account, err = ziniao.ReadAccount(o.ziniaoAccount); err != nil {
+			return nil, fmt.Errorf("--ziniao-account: %w", err)
+		}
+		return ziniao.New(cfg)
 	}
 	cfg := o.chrome
 	cfg.Log, cfg.Gate, cfg.Record, cfg.Grace = log, gate, record, time.Duration(o.grace)

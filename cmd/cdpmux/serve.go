@@ -136,6 +136,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		log.Warn().Msg("Chrome does not run as root with its sandbox: serve as another user, or add --no-sandbox")
 	}
 
+	keeper, _ := backend.(interface{ KeepLastPage() bool })
 	server := proxy.New(proxy.Config{
 		Store:        slug + "/" + store.ID,
 		MaxClients:   int(o.maxClients),
@@ -143,7 +144,8 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		AllowOrigins: o.allowOrigins,
 		Router: routing.Config{
 			Windows: windows, AllowClearing: o.allowClearing, RequestTimeout: time.Duration(o.requestTimeout),
-			TabCap: int(o.tabCap), RejectTabs: o.tabCapPolicy.value == "reject",
+			KeepLastPage: keeper != nil && keeper.KeepLastPage(),
+			TabCap:       int(o.tabCap), RejectTabs: o.tabCapPolicy.value == "reject",
 		},
 		Logger:     log,
 		Grace:      time.Duration(o.grace),
