@@ -148,6 +148,9 @@ func TestHold(t *testing.T) {
 	mustSay(t, out, "not held any more")
 	_, errs := d.run(t, exitUsage, "hold", "--store", "demo")
 	mustSay(t, errs, `"for"`)
+	for _, bad := range []string{"10ms", "721h", "soon"} {
+		d.run(t, exitUsage, "hold", "--store", "demo", "--for", bad)
+	}
 	if err := d.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
