@@ -120,6 +120,10 @@ func TestStop(t *testing.T) {
 	_, errs = d.run(t, exitTryLater, "stop", "--store", "demo")
 	mustSay(t, errs, "browser_in_use", "clients are connected", "next: wait, or force it")
 
+	// Who has the lock without serving is not signalled: here, the test itself.
+	_, errs = d.run(t, exitTryLater, "stop", "--store", "demo", "--proxy")
+	mustSay(t, errs, "starts or ends just now")
+
 	// Nobody serves it, and there is no browser.
 	if err := d.lock.Unlock(); err != nil {
 		t.Fatal(err)
@@ -148,6 +152,9 @@ func TestHold(t *testing.T) {
 	mustSay(t, out, "not held any more")
 	_, errs := d.run(t, exitUsage, "hold", "--store", "demo")
 	mustSay(t, errs, `"for"`)
+	for _, bad := range []string{"10ms", "721h", "soon"} {
+		d.run(t, exitUsage, "hold", "--store", "demo", "--for", bad)
+	}
 	if err := d.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}

@@ -41,6 +41,7 @@ type wanted struct {
 // directory, where it stays when Playwright removes its own on leaving. Each
 // client hears of its own downloads alone.
 func TestDownloadsOfRealClients(t *testing.T) {
+	t.Parallel()
 	mustKeepHomeClean(t)
 	m := serve(t)
 	site := proxytest.StartSite(t)

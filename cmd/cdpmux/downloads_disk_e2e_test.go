@@ -13,6 +13,7 @@ import (
 // What was there before a browser starts is moved away, and what a dead one
 // left half done is removed.
 func TestDownloadsOfBefore(t *testing.T) {
+	t.Parallel()
 	home := tempHome(t)
 	dir := filepath.Join(home, "downloads", "t")
 	if err := os.MkdirAll(filepath.Join(dir, ".staging"), 0o700); err != nil {
@@ -68,6 +69,7 @@ func TestDownloadsOfBefore(t *testing.T) {
 // A full disk is an error in the log and in the status, and a canceled event;
 // when there is room again, downloads arrive again.
 func TestDownloadOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}
@@ -110,6 +112,7 @@ func TestDownloadOnAFullDisk(t *testing.T) {
 
 // Two stores never share a directory, even for one client id and one file name.
 func TestDownloadsOfTwoStores(t *testing.T) {
+	t.Parallel()
 	site := proxytest.StartSite(t)
 	var all []func()
 	paths := make([]string, 2)
@@ -130,6 +133,7 @@ func TestDownloadsOfTwoStores(t *testing.T) {
 
 // A tab with a download under way is not closed for the sake of the cap.
 func TestDownloadKeepsItsTab(t *testing.T) {
+	t.Parallel()
 	m := serve(t, "--tab-cap", "2")
 	site := proxytest.StartSite(t)
 	a := m.downloader(t, site, "a", "default", "")

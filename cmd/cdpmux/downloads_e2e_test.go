@@ -143,6 +143,7 @@ func mustKeepHomeClean(t *testing.T) {
 // Three clients download files of one name at once, each by a rule of its own:
 // every byte arrives, every event is told to its owner alone.
 func TestDownloadsHaveOwners(t *testing.T) {
+	t.Parallel()
 	mustKeepHomeClean(t)
 	m := serve(t)
 	site := proxytest.StartSite(t)
@@ -205,6 +206,7 @@ func (a *agent) events(method string) (found []proxytest.Msg) {
 
 // A download arrives wherever in its client's pages it began.
 func TestDownloadsFromEverywhere(t *testing.T) {
+	t.Parallel()
 	mustKeepHomeClean(t)
 	m := serve(t)
 	site := proxytest.StartSite(t)
@@ -276,6 +278,7 @@ func TestDownloadsFromEverywhere(t *testing.T) {
 
 // Names are made safe, and a client's directory is used when it may be.
 func TestDownloadNamesAndDirectories(t *testing.T) {
+	t.Parallel()
 	m := serve(t)
 	site := proxytest.StartSite(t)
 	a := m.downloader(t, site, "a", "default", "")
@@ -323,6 +326,7 @@ func TestDownloadNamesAndDirectories(t *testing.T) {
 // The one who set a rule leaves, and the next download still arrives; so does
 // what its own page had begun.
 func TestDownloadsOutliveTheirSetter(t *testing.T) {
+	t.Parallel()
 	mustKeepHomeClean(t)
 	m := serve(t, "--grace", "20s")
 	site := proxytest.StartSite(t)
@@ -363,6 +367,7 @@ func TestDownloadsOutliveTheirSetter(t *testing.T) {
 
 // A client's deny and cancel end its own downloads, and nobody else's.
 func TestDownloadsCanceled(t *testing.T) {
+	t.Parallel()
 	m := serve(t)
 	site := proxytest.StartSite(t)
 	a, b := m.downloader(t, site, "a", "default", ""), m.downloader(t, site, "b", "deny", "")
@@ -394,6 +399,7 @@ func TestDownloadsCanceled(t *testing.T) {
 
 // A big file beside a neighbour who works.
 func TestDownloadOfABigFile(t *testing.T) {
+	t.Parallel()
 	m := serve(t)
 	site := proxytest.StartSite(t)
 	a, neighbour := m.downloader(t, site, "a", "default", ""), m.dial(t, "neighbour").NewPage("about:blank")

@@ -128,6 +128,13 @@ func TestEnsureAtOnce(t *testing.T) {
 		t.Errorf("after stop: %v", left)
 	}
 	mustEqual(t, "browser after a stop", "stopped", o.browserState(t))
+	o.ok(t, "disable")
+	mustEqual(t, "browser of a disabled store", "disabled", o.browserState(t))
+	if status, _ := request(t, "GET", "http://"+o.addr+"/json/version"); status != http.StatusLocked {
+		t.Errorf("a client of a disabled store: want 423, got %d", status)
+	}
+	o.ok(t, "enable")
+	mustEqual(t, "browser of an enabled store", "stopped", o.browserState(t))
 	get(t, "http://"+o.addr+"/json/version") // wakes it
 	mustEqual(t, "browser after a client came", "ready", o.browserState(t))
 	mustEqual(t, "proxy after all this", proxy, o.proxy(t))
@@ -136,6 +143,9 @@ func TestEnsureAtOnce(t *testing.T) {
 	mustLeaveNothing(t, o.home)
 	if left := processesOf(t, o.state()); len(left) != 0 {
 		t.Errorf("after stop --proxy: %v", left)
+	}
+	if all := cdpmux(t, "status", "--home", o.state()); !strings.Contains(all, "\nt      down ") {
+		t.Errorf("status of all: want store t down, got\n%s", all)
 	}
 
 	// The flags are remembered; and a browser that a killed proxy has left is
@@ -161,6 +171,7 @@ func session(pid int) (int, error) {
 
 // What keeps the browser from coming up is told, with an exit code of its own.
 func TestEnsureFails(t *testing.T) {
+	t.Parallel()
 	o := newOperator(t)
 	refused := func(code int, words []string, args ...string) {
 		t.Helper()
@@ -210,6 +221,7 @@ func TestEnsureFails(t *testing.T) {
 
 // Agents need nobody who starts anything: their browser-use does, once.
 func TestAgentsWakeTheStore(t *testing.T) {
+	t.Parallel()
 	o := newOperator(t)
 	o.ok(t, "stores add", o.flags("--grace", "0")...)
 	o.ok(t, "wrapper write", "--real", filepath.Join(pythonDir(t), "python"), "--timeout", "60")

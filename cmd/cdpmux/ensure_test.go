@@ -85,7 +85,7 @@ func TestServeFlagsAreRemembered(t *testing.T) {
 	}
 	for _, bad := range [][]string{
 		{"--frobnicate"}, {"--grace", "soon"}, {"more"}, {"--store", "x"}, {"--home", "/x"}, {"--listen", "127.0.0.1:0"},
-		{"--profile", "some/where"}, {"--chrome", "./chrome"}, {"--browser", "attach"},
+		{"--profile", "some/where"}, {"--chrome", "./chrome"}, {"--browser", "attach"}, {"--ziniao-account", "./account"},
 	} {
 		ensure(exitUsage, append([]string{"--"}, bad...)...)
 	}

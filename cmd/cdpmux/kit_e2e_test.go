@@ -28,6 +28,9 @@ type mux struct {
 
 var readyLine = regexp.MustCompile(`^cdpmux t ready http://(\S+) connect ws://(\S+)/client-<task_id>\n$`)
 
+// Tests that measure, or look at all processes of the machine, run alone. Those
+// that only wait for browsers are parallel: they run after all the others.
+
 // serve starts the proxy for store "t" and waits for its ready line. When the
 // test ends it is stopped by SIGINT and must leave nothing behind.
 func serve(t *testing.T, args ...string) *mux {

@@ -50,6 +50,7 @@ func (m *mux) hasBrowser(t *testing.T) bool { return len(processesOf(t, m.profil
 
 // A browser that nobody needs is stopped, and the next client has another one.
 func TestIdleSweep(t *testing.T) {
+	t.Parallel()
 	m := serve(t, "--browser-idle", "2s")
 	site := proxytest.StartSite(t)
 	c := m.dial(t, "a")
@@ -77,6 +78,7 @@ func TestIdleSweep(t *testing.T) {
 
 // Who connects at the very moment of the sweep has a working browser.
 func TestConnectsRaceTheSweep(t *testing.T) {
+	t.Parallel()
 	m := serve(t, "--browser-idle", "1s")
 	for i := range scaled(t, 20) {
 		eventually(t, 30*time.Second, "sweep", func() bool {
@@ -100,6 +102,7 @@ func TestConnectsRaceTheSweep(t *testing.T) {
 
 // The operator stops the browser; with clients only by force.
 func TestStopOverTheControlAPI(t *testing.T) {
+	t.Parallel()
 	m := serve(t)
 	c := m.dial(t, "a")
 	c.NewPage("about:blank")
@@ -144,6 +147,7 @@ func TestStopOverTheControlAPI(t *testing.T) {
 // A proxy that is killed leaves its browser, and the next one takes it over
 // with its tabs and owners.
 func TestBrowserIsAdopted(t *testing.T) {
+	t.Parallel()
 	m := serve(t, "--grace", "60s")
 	site := proxytest.StartSite(t)
 	c := m.dial(t, "a")
@@ -169,6 +173,7 @@ func TestBrowserIsAdopted(t *testing.T) {
 
 // A browser that dies again and again is not started for ever.
 func TestStormIsBroken(t *testing.T) {
+	t.Parallel()
 	dir := tempHome(t)
 	count, fake := filepath.Join(dir, "count"), filepath.Join(dir, "chrome")
 	real, err := proxytest.FindChromium()

@@ -91,6 +91,9 @@ func urlCommand() *cobra.Command {
 	return cmd
 }
 
+// maxHold is the longest hold that the proxy takes.
+const maxHold = 30 * 24 * time.Hour
+
 func holdCommand() *cobra.Command {
 	var o storeFlags
 	var name string
@@ -102,6 +105,12 @@ func holdCommand() *cobra.Command {
 A hold starts no browser, and keeps nobody from stopping it.`,
 		Example: `  cdpmux hold --store shop --for 30m
   cdpmux hold --store shop --for 0     # ends it`,
+		PreRunE: func(*cobra.Command, []string) error {
+			if d := time.Duration(length); d != 0 && d < time.Second || d > maxHold {
+				return fmt.Errorf("--for %s: from 1s to %s, or 0", d, maxHold)
+			}
+			return nil
+		},
 	}
 	o.operate(cmd, func(home *lifecycle.Home, slug string, stdout io.Writer) error {
 		served, err := openAdmin(home, slug, "")

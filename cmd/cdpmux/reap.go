@@ -6,12 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
-	"os"
-	"os/exec"
 	"regexp"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,8 +15,6 @@ import (
 
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/proc"
-	"cdpmux/proxy"
-	"cdpmux/wrapper"
 )
 
 // reapOptions are the flags of reap.
@@ -73,8 +67,6 @@ its clients are closed with their tabs: call this when a task has ended.`,
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	return cmd
 }
-
-var taskID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}$`)
 
 // reapedStore is what a pass did in one store.
 type reapedStore struct {
@@ -194,97 +186,4 @@ func (r *reapedStore) endTask(ctx context.Context, home *lifecycle.Home, store *
 		r.Tabs += closed.Tabs
 	}
 	return nil
-}
-
-// clients are the ids that are connected or in grace.
-func (a *admin) clients(ctx context.Context) ([]string, error) {
-	var st proxy.Status
-	if err := a.brief(ctx, http.MethodGet, "/status", nil, &st); err != nil {
-		return nil, err
-	}
-	return presentClients(&st), nil
-}
-
-func presentClients(st *proxy.Status) (ids []string) {
-	for _, c := range st.Clients {
-		if c.State == "connected" || c.State == "grace" {
-			ids = append(ids, c.ID)
-		}
-	}
-	return ids
-}
-
-// reapMinAge is how old a daemon of a store that is served with o must be.
-func (o *serveOptions) reapMinAge() time.Duration {
-	return lifecycle.ReapMinAge(time.Duration(o.grace), time.Duration(o.startTimeout))
-}
-
-// never is an age that no daemon has.
-const never = time.Duration(math.MaxInt64)
-
-// reaperOf is the reaper of a store that server serves. A proxy that is as
-// young as a daemon may be ends none: it cannot know yet who only has not come
-// back to it.
-func reaperOf(home *lifecycle.Home, store *lifecycle.Store, minAge time.Duration, server proc.ID, log zerolog.Logger) (lifecycle.Reaper, error) {
-	dir, err := home.RunDir()
-	if err != nil {
-		return lifecycle.Reaper{}, err
-	}
-	stores, err := home.Stores()
-	if err != nil {
-		return lifecycle.Reaper{}, err
-	}
-	if time.Duration(proc.Now()-server.Ticks)*10*time.Millisecond <= minAge {
-		minAge = never
-	}
-	r := lifecycle.Reaper{Dir: dir, Slug: sessionBase(store.Slug), AnyTasks: store.TaskFormat == "any", MinAge: minAge, Log: log}
-	for _, s := range stores {
-		if s.Slug != store.Slug {
-			r.Others = append(r.Others, sessionBase(s.Slug))
-		}
-	}
-	return r, nil
-}
-
-// sessionBase is what the session names of a store begin with.
-func sessionBase(slug string) string {
-	if slug == wrapper.Web {
-		return "web"
-	}
-	return slug
-}
-
-// activeTasks reads the ids of --active-tasks. Anything else than ids is an
-// error: with a wrong list, daemons at work would be ended.
-func activeTasks(ctx context.Context, source string) ([]string, error) {
-	if source == "" {
-		return nil, nil
-	}
-	var text []byte
-	var err error
-	if command, ok := strings.CutPrefix(source, "@"); ok {
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, "sh", "-c", command)
-		cmd.Stderr = os.Stderr
-		cmd.WaitDelay = time.Second // for a child that keeps its output open
-		text, err = cmd.Output()
-	} else {
-		text, err = os.ReadFile(source)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var tasks []string
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if !taskID.MatchString(line) {
-			return nil, fmt.Errorf("%q is no task id", line)
-		}
-		tasks = append(tasks, line)
-	}
-	return tasks, nil
 }

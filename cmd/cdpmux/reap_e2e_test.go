@@ -21,6 +21,7 @@ import (
 // The reaper and the real daemon: who is there stays, who has left goes, and
 // the daemons of another store are not looked at.
 func TestReapDaemons(t *testing.T) {
+	t.Parallel()
 	o := newOperator(t)
 	second := operatorOf(t, o.home, "t-2") // its sessions begin like t's
 	o.ok(t, "stores add")

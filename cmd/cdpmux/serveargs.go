@@ -53,7 +53,7 @@ func parseServe(args []string) (*serveOptions, error) {
 	if _, port, _ := net.SplitHostPort(o.listen); port == "0" {
 		return nil, errors.New("--listen with port 0 cannot be found again: give a port, or none")
 	}
-	for _, path := range slices.Concat([]string{o.chrome.Profile, o.chrome.Path}, o.downloadRoots) {
+	for _, path := range slices.Concat([]string{o.chrome.Profile, o.chrome.Path, o.ziniaoAccount}, o.downloadRoots) {
 		if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("%s: give the whole path, from /", path)
 		}

@@ -106,23 +106,33 @@ func endProxy(ctx context.Context, home *lifecycle.Home, slug string) error {
 	if err != nil || !held {
 		return err
 	}
+	listed := proc.Boot() != "" // this system tells of processes
 	server := proc.Identify(pid)
-	// The pid stood in the file of a lock that was held. If it still does, that
-	// process is the holder, and not one that has its pid by now.
-	if again, held, err := home.Holder(slug); err != nil || !held || again != pid || pid == 0 {
-		return errors.Join(err, fmt.Errorf("the proxy of %s starts or ends just now; try again", slug))
+	serves := !listed || proc.HasEntry(proc.Cmdline(pid), "serve") // stop and stores remove hold it, too, for a moment
+	// Only who holds the store still is who was looked at, and not one that has
+	// its pid by now.
+	if again, _, err := home.Holder(slug); err != nil || again != pid || pid == 0 || !serves {
+		return errors.Join(err, &lifecycle.Failure{
+			Kind: lifecycle.CleanupPending, Text: fmt.Sprintf("the proxy of %s starts or ends just now", slug), Hint: "try again",
+		})
 	}
 	if err := server.Signal(syscall.SIGTERM); err != nil && server.Alive() {
 		return fmt.Errorf("end the proxy of %s, pid %d: %w", slug, pid, err)
 	}
-	for server.Alive() {
+	for {
+		holder, _, err := home.Holder(slug)
+		if err != nil {
+			return err
+		}
+		if holder != pid && !(listed && server.Alive()) {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: its proxy, pid %d, is still stopping: %w", slug, pid, errNotVerified)
 		case <-time.After(pause): // not our child: nobody tells us
 		}
 	}
-	return nil
 }
 
 // stopLeft ends the browser that a proxy which is gone has left with its

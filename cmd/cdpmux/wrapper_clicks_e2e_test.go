@@ -42,6 +42,7 @@ type clicked struct {
 // Three drivers of one task click for three minutes (scaled), at once: each
 // page has been clicked as often as its own driver did.
 func TestWrapperClicks(t *testing.T) {
+	t.Parallel()
 	a := startAgents(t)
 	site := proxytest.StartSite(t)
 	drivers := []string{"main", "worker 1", "worker 2"}

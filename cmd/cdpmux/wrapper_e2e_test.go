@@ -14,6 +14,7 @@ import (
 // at once: each has a tab of its own and is a client of its own. Nobody gets
 // into another store.
 func TestWrapper(t *testing.T) {
+	t.Parallel()
 	a := startAgents(t)
 	site := proxytest.StartSite(t)
 
