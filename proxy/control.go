@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,7 +36,7 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path strin
 	default:
 		var body controlBody
 		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&body); err != nil && err != io.EOF {
-			s.sendProblem(w, problem{Text: "the body is not the JSON that this call takes: " + err.Error(), Kind: "bad_request", Next: "see the README", status: http.StatusBadRequest})
+			s.sendProblem(w, problemOf(badRequest("the body is not the JSON that this call takes: "+err.Error())))
 			return
 		}
 		body.id = id
@@ -54,6 +53,15 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path strin
 		send(w, http.StatusOK, jsonType, string(text)+"\n")
 	}
 }
+
+// badRequest is a call that cannot be meant.
+type badRequest string
+
+func (e badRequest) Error() string     { return string(e) }
+func (badRequest) FailureKind() string { return "bad_request" }
+func (badRequest) Next() string        { return "correct the call" }
+func (badRequest) Status() int         { return http.StatusBadRequest }
+func (badRequest) Retryable() bool     { return false }
 
 // controlBody has what the calls take.
 type controlBody struct {
@@ -96,7 +104,7 @@ func (s *Server) controlStop(r *http.Request, b controlBody) (any, error) {
 
 func (s *Server) controlHold(_ *http.Request, b controlBody) (any, error) {
 	if b.TTL < 0 || b.TTL > 30*24*60*60 {
-		return nil, fmt.Errorf("ttl_s %d: 0 to 2592000 seconds (30 days)", b.TTL)
+		return nil, badRequest(fmt.Sprintf("ttl_s %d: 0 to 2592000 seconds (30 days)", b.TTL))
 	}
 	ttl := time.Duration(b.TTL) * time.Second
 	if s.cfg.Life.Hold == nil {
@@ -123,7 +131,7 @@ func (s *Server) controlTabs(_ *http.Request, b controlBody) (any, error) {
 
 func (s *Server) closeClient(id string, do func(now time.Time, id string, out []routing.Action) (int, []routing.Action)) (any, error) {
 	if !validID(id) {
-		return nil, errors.New("no such client id")
+		return nil, badRequest("the client id is none")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
