@@ -128,6 +128,10 @@ func (o *serveOptions) check() error {
 		return errors.New("--browser attach needs --endpoint")
 	case o.browser.value != "attach" && o.endpoint != "":
 		return errors.New("--endpoint needs --browser attach")
+	case o.onExit.value == "keep" && o.browser.value == "ziniao":
+		return errors.New("--on-exit keep is not for --browser ziniao: that store is closed with its proxy")
+	case o.onExit.value == "keep" && o.browser.value == "chrome" && o.grace == 0:
+		return errors.New("--on-exit keep needs --grace above 0: for so long the browser waits for the next proxy")
 	case o.workerSlots > wrapper.MaxSlots:
 		return fmt.Errorf("--worker-slots %d: at most %d", o.workerSlots, wrapper.MaxSlots)
 	}

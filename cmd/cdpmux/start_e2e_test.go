@@ -54,7 +54,7 @@ func TestWrongUsage(t *testing.T) {
 		"negative number":   {[]string{"--max-clients", "-1"}, append(serveFlags("HOME"), "--max-clients", "-1")},
 		"no such browser":   {[]string{"--browser", "netscape"}, append(serveFlags("HOME"), "--browser", "netscape")},
 		"no endpoint":       {[]string{"--endpoint"}, append(serveFlags("HOME"), "--browser", "attach")},
-		"keep our browser":  {[]string{"--on-exit keep", "--browser attach"}, append(serveFlags("HOME"), "--on-exit", "keep")},
+		"keep for no time":  {[]string{"--on-exit keep", "--grace"}, append(serveFlags("HOME"), "--on-exit", "keep")},
 		"open to the net":   {[]string{"0.0.0.0:0", "token"}, append(serveFlags("HOME"), "--listen", "0.0.0.0:0")},
 		"no such port":      {[]string{"127.0.0.1:99999"}, append(serveFlags("HOME"), "--listen", "127.0.0.1:99999")},
 		"no such id":        {[]string{"a b"}, append(serveFlags("HOME"), "--id", "a b")},
