@@ -79,7 +79,9 @@ func TestHostileStart(t *testing.T) {
 	} {
 		m := startMachine(t)
 		p := m.post(t)
-		m.answer = func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }
+		m.set(func() {
+			m.answer = func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) }
+		})
 		p.env = append(p.env, env...)
 		got := p.call(t)
 		if got.code != 1 || got.stderr != "ERROR: browser start API failed (HTTP 503)\nbusy\n" {

@@ -48,6 +48,13 @@ func (m *machine) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// set changes what the machine does.
+func (m *machine) set(change func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change()
+}
+
 // post is a script that has the browser started by the API.
 func (m *machine) post(t *testing.T) *post {
 	t.Helper()
@@ -95,13 +102,15 @@ func TestStartAPI(t *testing.T) {
 			t.Parallel()
 			m := startMachine(t)
 			p := m.post(t)
-			m.up, m.answer = row.up, row.answer
-			if row.version != "" {
-				m.version = row.version
-			}
-			if row.answer == nil {
-				m.answer = func(w http.ResponseWriter, _ *http.Request) { m.up = true }
-			}
+			m.set(func() {
+				m.up, m.answer = row.up, row.answer
+				if row.version != "" {
+					m.version = row.version
+				}
+				if row.answer == nil {
+					m.answer = func(w http.ResponseWriter, _ *http.Request) { m.up = true }
+				}
+			})
 			got := p.call(t)
 			// curl's own words on what went wrong come before.
 			if i := strings.Index(got.stderr, "ERROR"); i > 0 && strings.HasPrefix(got.stderr, "curl: ") {
@@ -131,7 +140,7 @@ func join(list []string) (all string) {
 // The token never stands on a command line, and only its owner may read it.
 func TestToken(t *testing.T) {
 	m := startMachine(t)
-	m.answer = func(http.ResponseWriter, *http.Request) { m.up = true }
+	m.set(func() { m.answer = func(http.ResponseWriter, *http.Request) { m.up = true } })
 	p := m.post(t)
 	// A curl that shows how it is called, and calls the real one.
 	shim := fmt.Sprintf("#!%s\nprintf '%%s ' \"$@\" >>'%s/curls'\nPATH=${PATH#*:} exec curl \"$@\"\n", which(t, "bash"), p.dir)
@@ -146,7 +155,7 @@ func TestToken(t *testing.T) {
 		t.Errorf("curl was called with %s", curls)
 	}
 
-	m.up = false
+	m.set(func() { m.up = false })
 	for why, spoil := range map[string]func() error{
 		"closed to others": func() error { return os.Chmod(p.script.TokenFile, 0o640) },
 		"no token": func() error {
@@ -169,7 +178,7 @@ func TestToken(t *testing.T) {
 			t.Errorf("want exit 1 with %q, got %v", why, got)
 		}
 	}
-	mustEqual(t, "starts", 1, len(m.starts))
+	m.set(func() { mustEqual(t, "starts", 1, len(m.starts)) })
 }
 
 // `cdpmux ensure` decides; its own words come first.
