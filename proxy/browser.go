@@ -33,7 +33,7 @@ func (s *Server) wake() *start {
 	case s.closing:
 		st.err = errShutdown
 		close(st.done)
-	case s.up != nil:
+	case s.up != nil && s.stopping == nil:
 		st.up = s.up
 		close(st.done)
 	default:

@@ -100,6 +100,10 @@ func (s *Server) stop(why string) *stopping {
 		s.log.Info().Msg("stopping the browser: " + why)
 		s.stopping = &stopping{done: make(chan struct{})}
 		s.redial.end()
+		if s.up != nil { // in this very moment: who connects from here on has the next browser
+			s.apply(s.router.CloseAll(time.Now(), errStopped.Error(), routing.ReasonBrowserStopped, s.actions))
+			s.failRequests(errStopped.Error())
+		}
 		s.wg.Add(1)
 		go s.runStop(s.stopping, s.starting)
 	}
@@ -117,8 +121,6 @@ func (s *Server) runStop(st *stopping, starting *start) {
 	}
 	s.mu.Lock()
 	if s.up != nil {
-		s.apply(s.router.CloseAll(time.Now(), errStopped.Error(), routing.ReasonBrowserStopped, s.actions))
-		s.failRequests(errStopped.Error())
 		s.awaitIdle(context.Background())
 	}
 	if up := s.up; up != nil {

@@ -101,7 +101,7 @@ func (r *Router) connect(cl *client, page string) *conn {
 	c := &conn{id: r.lastConn, client: cl, page: page}
 	r.conns[c.id] = c
 	cl.conns = append(cl.conns, c)
-	if r.up {
+	if r.up && !r.ending {
 		r.openRoot(c)
 	}
 	return c

@@ -29,6 +29,7 @@ type Router struct {
 
 	// the browser
 	up             bool            // between BrowserReady and BrowserLost
+	ending         bool            // it is being ended: who comes waits for the next one
 	settling       bool            // its targets of before are still being announced
 	why            string          // there is no browser
 	remembered     map[string]kept // tabs of before the gap, by target id
@@ -97,7 +98,7 @@ func (r *Router) forget() {
 	r.hub, r.clicks = hub{}, nil
 	r.downloads, r.origins = map[string]*download{}, map[string]*target{}
 	r.creating, r.front, r.lastTab = nil, nil, nil
-	r.version, r.defaultContext = Version{}, ""
+	r.version, r.defaultContext, r.ending = Version{}, "", false
 }
 
 // BrowserReady says that the upstream WebSocket is up. The proxy's own root
@@ -145,6 +146,7 @@ func (r *Router) BrowserLost(now time.Time, reason Reason, why string, out []Act
 // all that is theirs is closed in Chrome. [Router.Idle] says when that is done.
 func (r *Router) CloseAll(now time.Time, why string, reason Reason, out []Action) []Action {
 	r.begin(now, out)
+	r.ending = true
 	r.closeConns(why, reason)
 	for _, id := range slices.Sorted(maps.Keys(r.clients)) {
 		r.leave(r.clients[id])
