@@ -70,14 +70,15 @@ func (c *Chrome) recover(ctx context.Context) (lifecycle.Endpoint, error) {
 		return endpoint, nil
 	case ctx.Err() != nil:
 		return lifecycle.Endpoint{}, ctx.Err()
-	case err == nil: // it ended in the meantime, and rewrote its record or removed it
-		if rec, err = keeper.ReadRecord(c.cfg.Record); rec == nil {
-			return lifecycle.Endpoint{}, err
-		}
-	case !errors.Is(err, keeper.ErrLost):
+	case err != nil && !errors.Is(err, keeper.ErrLost):
 		// A keeper that does not talk: without it, the browser quits by itself.
 		c.cfg.Log.Warn().Err(err).Int("pid", rec.Keeper.PID).Msg("the keeper of a browser does not answer and is replaced")
 		endKeeper(ctx, rec.Keeper)
+	}
+	if rec.Receipt == nil { // the keeper may have said how it ended since, or removed the record
+		if rec, err = keeper.ReadRecord(c.cfg.Record); rec == nil {
+			return lifecycle.Endpoint{}, err
+		}
 	}
 	receipt := keeper.Sweep(c.cfg.Record, rec, c.cfg.Waits)
 	if rec.Receipt == nil || !rec.Receipt.Verified {
