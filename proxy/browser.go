@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ func (s *Server) runStart(st *start) {
 		<-end.done
 	}
 	began := time.Now()
-	up, err := s.reach(st.ctx)
+	up, started, err := s.reach(st.ctx)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +86,7 @@ func (s *Server) runStart(st *start) {
 	go s.serveUpstream(up)
 	up.silence.since = time.Now()
 	up.watch = time.AfterFunc(s.limits.probe, func() { s.look(up) })
-	s.apply(s.router.BrowserReady(time.Now(), s.actions))
+	s.apply(s.router.BrowserReady(time.Now(), started, s.actions))
 	s.connected(true)
 }
 
@@ -121,23 +122,34 @@ func (s *Server) unreached(err error) {
 	s.apply(s.router.StillGone(now, s.noBrowser, s.actions))
 }
 
-// reach starts or finds the browser and connects to it.
-func (s *Server) reach(ctx context.Context) (*upstream, error) {
+// reach starts or finds the browser and connects to it. started: it is one of
+// ours, and was not there before.
+func (s *Server) reach(ctx context.Context) (up *upstream, started bool, err error) {
 	cancel := context.CancelFunc(func() {})
 	if s.cfg.StartTimeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, s.cfg.StartTimeout)
 	}
 	defer cancel()
 	place, err := s.cfg.Life.Start(ctx)
-	var up *upstream
 	if err == nil {
-		s.meet(place)
+		another := s.another(place)
+		s.meet(another)
+		started = another && s.cfg.Life.Stop != nil
 		up, err = dial(ctx, place.Address, &s.limits)
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("%w after %s: %w", errStartTimeout, s.cfg.StartTimeout, err)
 	}
-	return up, err
+	return up, started, err
+}
+
+// another notes which browser answers, and reports whether it is not the one
+// that the last connection, or the last proxy, had.
+func (s *Server) another(place Place) bool {
+	id := cmp.Or(place.ID, place.Address)
+	another := id != s.lastBrowser && !(s.lastBrowser == "" && (place.Adopted || s.cfg.Attached))
+	s.lastBrowser = id
+	return another
 }
 
 // browser returns the browser's connection, started if need be. A caller that

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"time"
 
 	"cdpmux/proxy/download"
@@ -80,17 +79,14 @@ func (s *Server) aborted(d *routing.Download) {
 	s.log.Warn().Str("client", routing.ShortID(d.Client)).Str("file", d.Name).Str("directory", s.cfg.Downloads.Staging()).Msg("a download did not arrive: " + why)
 }
 
-// meet prepares the staging directory for the browser at place. What a dead
-// browser left half done goes; files that are complete, and whose end nobody
-// was there to hear of, are kept.
-func (s *Server) meet(place Place) {
+// meet prepares the staging directory for the browser. What a dead browser left
+// half done goes when it is another one; files that are complete, and whose end
+// nobody was there to hear of, are kept.
+func (s *Server) meet(another bool) {
 	if s.cfg.Downloads == nil {
 		return
 	}
 	s.moves.Wait() // what the last browser finished is not left over
-	id := cmp.Or(place.ID, place.Address)
-	another := id != s.lastBrowser && !(s.lastBrowser == "" && (place.Adopted || s.cfg.Attached))
-	s.lastBrowser = id
 	now := time.Now()
 	var err error
 	if another {

@@ -32,20 +32,22 @@ func (r *Router) leaving(t *target) {
 	}
 	if !t.closing {
 		t.closing = true
-		r.keepPage(t)
+		if r.keepLast {
+			r.keepPage(t)
+		}
 		r.remind(closeWait, t, (*Router).closeAgain)
 	}
 	t.window.remove(t)
 }
 
-// keepPage makes an empty page in the place of a browser's last one, when the
-// browser would end with that.
+// keepPage makes an empty page in the place of one that is closed, when it is
+// the last: the browser could end with that.
 func (r *Router) keepPage(last *target) {
-	if !r.keepLast || !last.isTab() {
+	if !last.isTab() {
 		return
 	}
 	for _, t := range r.targets {
-		if t.isTab() && !t.closing {
+		if t != last && t.isTab() && !t.closing {
 			return
 		}
 	}

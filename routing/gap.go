@@ -29,6 +29,7 @@ type kept struct {
 	kind    string
 	used    uint64
 	visited bool
+	place   place
 }
 
 // BrowserGone says that the upstream connection ended and that the browser is
@@ -84,7 +85,7 @@ func (r *Router) lose(why string) {
 			r.settle(b)
 		}
 		if t.owner != nil && t.isTab() {
-			m := kept{client: t.owner, kind: t.info.Type, used: t.used, visited: t.visited}
+			m := kept{client: t.owner, kind: t.info.Type, used: t.used, visited: t.visited, place: r.placeOf(t)}
 			if t.tab != nil {
 				m.tab = t.tab.id
 			}
@@ -197,6 +198,7 @@ func (r *Router) recognise() {
 			}
 		}
 	}
+	r.expectOrphans()
 	r.remembered = map[string]kept{}
 	for again := true; again; { // what came of them
 		again = false
@@ -231,6 +233,8 @@ type TabState struct {
 	ID     string    `json:"id"`
 	Client string    `json:"client"`
 	Tab    string    `json:"tab,omitempty"`
+	URL    string    `json:"url"`
+	Nth    int       `json:"nth,omitempty"`  // that many older pages showed the same
 	Used   uint64    `json:"used"`           // larger is later
 	Until  time.Time `json:"until,omitzero"` // end of the client's grace
 	// Anonymous: nobody can come back for it.
@@ -242,7 +246,10 @@ func (r *Router) Tabs() []TabState {
 	var states []TabState
 	add := func(id string, m kept) {
 		if !m.client.gone {
-			states = append(states, TabState{ID: id, Client: m.client.id, Tab: m.tab, Used: m.used, Until: m.client.until, Anonymous: m.client.rooted && m.client.grace == 0})
+			states = append(states, TabState{
+				ID: id, Client: m.client.id, Tab: m.tab, URL: m.place.url, Nth: m.place.nth, Used: m.used,
+				Until: m.client.until, Anonymous: m.client.rooted && m.client.grace == 0,
+			})
 		}
 	}
 	for id, m := range r.remembered {
@@ -250,7 +257,7 @@ func (r *Router) Tabs() []TabState {
 	}
 	for id, t := range r.targets {
 		if t.owner != nil && t.isTab() && !t.closing {
-			m := kept{client: t.owner, used: t.used}
+			m := kept{client: t.owner, used: t.used, place: r.placeOf(t)}
 			if t.tab != nil {
 				m.tab = t.tab.id
 			}
@@ -279,6 +286,6 @@ func (r *Router) Restore(now time.Time, states []TabState, grace time.Duration) 
 			r.stay(cl, max(left, 0))
 		}
 		r.lastUse = max(r.lastUse, s.Used)
-		r.remembered[s.ID] = kept{client: cl, tab: s.Tab, kind: typePage, used: s.Used, visited: true}
+		r.remembered[s.ID] = kept{client: cl, tab: s.Tab, kind: typePage, used: s.Used, visited: true, place: place{s.URL, s.Nth}}
 	}
 }

@@ -130,14 +130,14 @@ func (p *player) step(line string) []string {
 		path := strings.Join(f[2:], " ")
 		return p.show(p.r.Saved(now, f[1], path, path == "", nil))
 	case "start":
-		out := p.note(p.r.BrowserReady(now, nil))
+		out := p.note(p.r.BrowserReady(now, false, nil))
 		setUp := 4
 		if p.r.staging != "" {
 			setUp++
 		}
 		return p.render(append(out[setUp:], p.settle()...))
-	case "ready": // what it discovers follows, then settle
-		return p.show(p.r.BrowserReady(now, nil))
+	case "ready": // what it discovers follows, then settle; "ready started" is a browser of ours
+		return p.show(p.r.BrowserReady(now, len(f) > 1, nil))
 	case "settle":
 		return p.render(p.settle())
 	case "lost":

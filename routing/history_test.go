@@ -78,7 +78,7 @@ const textGap = "browser connection lost"
 
 var clientIDs = []string{"alice", "bob", "carol"}
 
-func (h *history) ready() { h.up = true; h.act(h.r.BrowserReady(h.now, nil)) }
+func (h *history) ready() { h.up = true; h.act(h.r.BrowserReady(h.now, false, nil)) }
 
 func (h *history) coin() bool { return h.rand.IntN(2) == 0 }
 

@@ -25,8 +25,8 @@ func (r *Router) findOwner(t *target) {
 		// A createTarget in flight may have made it, whatever was clicked.
 		if len(r.creating) > 0 {
 			t.pending, t.waits = true, slices.Clone(r.creating)
-		} else {
-			r.clicked(t)
+		} else if !r.clicked(t) {
+			r.judge(t)
 		}
 	}
 }
@@ -68,6 +68,7 @@ func (r *Router) disown(t *target) {
 	if t.ghost {
 		delete(r.targets, t.id)
 	}
+	r.judge(t)
 	for _, h := range t.heirs {
 		r.disown(h)
 	}

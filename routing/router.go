@@ -30,11 +30,13 @@ type Router struct {
 	// the browser
 	up             bool            // between BrowserReady and BrowserLost
 	ending         bool            // it is being ended: who comes waits for the next one
+	started        bool            // it was started for this connection: what is in it was restored
 	settling       bool            // its targets of before are still being announced
 	why            string          // there is no browser
 	remembered     map[string]kept // tabs of before the gap, by target id
-	version        Version         // as Browser.getVersion answered
-	defaultContext string          // id of the context that everybody shares
+	orphans        orphans
+	version        Version // as Browser.getVersion answered
+	defaultContext string  // id of the context that everybody shares
 
 	// the tables
 	conns    map[ConnID]*conn
@@ -103,10 +105,11 @@ func (r *Router) forget() {
 
 // BrowserReady says that the upstream WebSocket is up. The proxy's own root
 // discovers every target from here on, and each waiting connection gets a
-// root of its own.
-func (r *Router) BrowserReady(now time.Time, out []Action) []Action {
+// root of its own. started: the browser was started for this, so that tabs of
+// before are in it only where Chrome restored them.
+func (r *Router) BrowserReady(now time.Time, started bool, out []Action) []Action {
 	r.begin(now, out)
-	r.up, r.settling = true, true
+	r.up, r.settling, r.started = true, true, started
 	r.ask(nil, cdptarget.CommandSetDiscoverTargets, cdptarget.SetDiscoverTargetsParams{
 		Discover: true, Filter: cdptarget.Filter{{}},
 	}, (*Router).settled)

@@ -13,7 +13,8 @@ type target struct {
 	info targetInfo
 	raw  []byte // the TargetInfo as Chrome wrote it last
 	url  string // its address when it was created: an opened link's
-	used uint64 // when it was used last; larger is later
+	born uint64 // when it was announced; larger is later
+	used uint64 // when it was used last; the same scale
 
 	owner       *client     // nil: nobody's, or not known yet
 	pending     bool        // it will be known: the next two say when
@@ -26,6 +27,7 @@ type target struct {
 	page        *target     // of a tab target: its page
 	window      *window     // the window that our createTarget put it in
 	closing     bool        // closeTarget was sent: it no longer counts
+	judged      bool        // of a page of nobody's: whether it is a client's of before
 	crashed     bool        // its renderer is gone
 	maker       ConnID      // the connection whose createTarget made it
 	visited     bool        // it has shown anything but about:blank
@@ -70,7 +72,7 @@ func (r *Router) created(raw []byte) {
 		return
 	}
 	r.lastUse++
-	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, visited: isPlace(info.URL), used: r.lastUse}
+	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, visited: isPlace(info.URL), born: r.lastUse, used: r.lastUse}
 	r.targets[t.id] = t
 	if s := r.sessionOnBrowser(t); s != nil { // a root is attached before it is announced
 		s.target = t
@@ -139,6 +141,7 @@ func (r *Router) changed(raw []byte) {
 	activated := t.info.Subtype != "" && info.Subtype == ""
 	t.info, t.raw = info, bytes.Clone(raw)
 	t.visited = t.visited || isPlace(info.URL)
+	r.judge(t)
 	for _, s := range t.sessions {
 		if activated && s.eye && s.parent.target != nil {
 			r.shownIn(t, s.parent.target) // a prerendered page takes its tab over
