@@ -3,7 +3,9 @@ package lifecycle
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,9 +24,7 @@ func (h *Home) MakeAdminToken(slug string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails
-	token := hex.EncodeToString(b[:])
+	token := randomToken()
 	if err := WriteFile(path, []byte(token+"\n")); err != nil {
 		return "", fmt.Errorf("admin token: %w", err)
 	}
@@ -39,6 +39,54 @@ func (h *Home) AdminToken(slug string) (string, error) {
 	}
 	b, err := os.ReadFile(path)
 	return strings.TrimSpace(string(b)), err
+}
+
+// StoreToken is the token that lets clients into a store: 256 bits in hex, in
+// run/<slug>.token. It is made when it is first asked for, and stays.
+func (h *Home) StoreToken(slug string) (string, error) {
+	dir, err := h.sub("run")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, slug+".token")
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeOnce(path, randomToken()+"\n"); err != nil {
+			return "", fmt.Errorf("store token: %w", err)
+		}
+		b, err = os.ReadFile(path)
+	}
+	token := strings.TrimSpace(string(b))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("store token: %w", err)
+	case len(token) < minToken:
+		return "", fmt.Errorf("%s: a store token has at least %d characters; delete the file to have one made", path, minToken)
+	}
+	return token, nil
+}
+
+// minToken is for tokens that an operator put there.
+const minToken = 32
+
+func randomToken() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// makeOnce writes a file that is not there yet, in one step. Of those who do it
+// at the same time one is first, and the others leave that file alone.
+func makeOnce(path, text string) error {
+	temp := path + "." + randomHex()
+	defer func() { _ = os.Remove(temp) }()
+	if err := WriteFile(temp, []byte(text)); err != nil {
+		return err
+	}
+	if err := os.Link(temp, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 func (h *Home) adminFile(slug string) (string, error) {

@@ -222,3 +222,43 @@ func TestHolderIsNotInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// The store token is made once, whoever asks, and is nobody else's to read.
+func TestStoreToken(t *testing.T) {
+	h := openHome(t)
+	tokens := make(chan string, 8)
+	for range cap(tokens) {
+		go func() {
+			token, err := h.StoreToken("demo")
+			if err != nil {
+				t.Error(err)
+			}
+			tokens <- token
+		}()
+	}
+	first := <-tokens
+	for range cap(tokens) - 1 {
+		if token := <-tokens; token != first || len(token) != 64 {
+			t.Errorf("token %q after %q", token, first)
+		}
+	}
+	if other, err := h.StoreToken("other"); err != nil || other == first {
+		t.Errorf("token of another store: %q, %v", other, err)
+	}
+	files, err := filepath.Glob(filepath.Join(h.dir, "run", "*"))
+	if err != nil || len(files) != 2 {
+		t.Errorf("files: %v, %v", files, err)
+	}
+	path := filepath.Join(h.dir, "run", "demo.token")
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", fi, err)
+	}
+	for _, bad := range []string{"", "\n", "short\n"} { // cut short by a full disk, say
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if token, err := h.StoreToken("demo"); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: token %q, %v", bad, token, err)
+		}
+	}
+}

@@ -16,7 +16,10 @@ func (h *Home) Remove(slug string, purge bool) error {
 	if err != nil {
 		return err
 	}
-	gone := append(state, filepath.Join(h.dir, "run", slug+".admin"), filepath.Join(h.dir, "run", slug+".up"))
+	gone := state
+	for _, kind := range []string{".admin", ".token", ".up"} {
+		gone = append(gone, filepath.Join(h.dir, "run", slug+kind))
+	}
 	if purge {
 		for _, name := range []string{"profiles/" + slug, "downloads/" + slug, "log/" + slug + ".log", "log/" + slug + ".log.1"} {
 			gone = append(gone, filepath.Join(h.dir, filepath.FromSlash(name)))

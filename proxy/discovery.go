@@ -19,7 +19,7 @@ func (s *Server) serveJSON(w http.ResponseWriter, r *http.Request, a address, qu
 	if rest := strings.TrimPrefix(a.path, "/json"); rest != "" {
 		var ok bool
 		if rest, ok = strings.CutPrefix(rest, "/"); !ok {
-			sendJSON(w, http.StatusNotFound, "Malformed query: "+r.RequestURI)
+			sendJSON(w, http.StatusNotFound, "Malformed query: "+a.prefix+a.path)
 			return
 		}
 		command, arg, _ = strings.Cut(rest, "/")
@@ -52,9 +52,9 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, a address)
 	if !ok {
 		return
 	}
-	socket := a.prefix
-	if socket == "" {
-		socket = "/devtools/browser/" + s.handOut()
+	socket := a.base
+	if a.prefix == "" {
+		socket += s.handOut()
 	}
 	sendJSON(w, http.StatusOK, jsonObject(map[string]string{
 		"Browser":              v.Product,
@@ -64,17 +64,21 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, a address)
 		"User-Agent":           v.UserAgent,
 		"V8-Version":           v.JSVersion,
 		"WebKit-Version":       "537.36 (" + v.Revision + ")", // frozen in Chrome since 2013
-		"webSocketDebuggerUrl": "ws://" + host(r) + socket,
+		"webSocketDebuggerUrl": socket,
 	})+"\n")
 }
 
-// handOut makes a client id for whoever asks who they are.
+// handOut makes a client id for whoever asks who they are, and returns its
+// path, which is enough by itself as in [Server.clientPath].
 func (s *Server) handOut() string {
 	id := randomID()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.handed.add(id)
-	return id
+	s.mu.Unlock()
+	if s.cfg.Auth.Required {
+		return s.keys().Path(id, nil)
+	}
+	return "/devtools/browser/" + id
 }
 
 // version waits for the browser and for what it says of itself. When that
@@ -124,7 +128,7 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, a address, fo
 	}
 	var entries []string
 	for _, t := range s.list(a.client, forTab) {
-		entries = append(entries, targetJSON(t, v, host(r)+a.prefix))
+		entries = append(entries, targetJSON(t, v, a.base))
 	}
 	sendJSON(w, http.StatusOK, "[ "+strings.Join(entries, ", ")+" ]\n")
 }
@@ -158,7 +162,7 @@ func (s *Server) serveNew(w http.ResponseWriter, r *http.Request, a address, que
 			if forTab {
 				t.URL = ""
 			}
-			sendJSON(w, http.StatusOK, targetJSON(t, v, host(r)+a.prefix)+"\n")
+			sendJSON(w, http.StatusOK, targetJSON(t, v, a.base)+"\n")
 			return
 		}
 	}
@@ -236,10 +240,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, a address) {
 	sendText(w, http.StatusInternalServerError, "No such target id: "+a.page)
 }
 
-// host is what the client knows us by.
-func host(r *http.Request) string {
-	if r.Host != "" {
-		return r.Host
-	}
-	return r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
+// localAddr is where a request came in.
+func localAddr(r *http.Request) net.Addr {
+	return r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 }

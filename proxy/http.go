@@ -13,16 +13,19 @@ import (
 // ServeHTTP answers as Chrome's DevTools server does, for the view of the
 // client that the path names.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.guard(w, r) {
-		return
-	}
 	// The path as it was sent: Chrome neither decodes nor cleans it.
 	path, query, _ := strings.Cut(r.RequestURI, "?")
+	v, ok := s.letIn(w, r, path)
+	if !ok {
+		return
+	}
+	path = v.path
 	a, err := parseAddress(path)
 	if err != nil {
 		sendText(w, http.StatusBadRequest, err.Error())
 		return
 	}
+	a.base = v.base + s.clientPath(v, a)
 	upgrade := websocket.IsWebSocketUpgrade(r)
 	switch {
 	case a.page != "" && upgrade:
@@ -53,12 +56,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // address is what the path of a request names.
 type address struct {
-	prefix    string // "/client-<id>", or "" at the root
+	prefix    string // "/client-<id>", or "" at the root; what opens it does not stand here
 	client    string // client id; "" is the HTTP owner
 	path      string // what follows the prefix
 	socket    bool   // a client's WebSocket
 	anonymous bool   // it named no client
 	page      string // target id of a page socket
+	base      string // what the addresses begin with that discovery gives out
 }
 
 // parseAddress reads a path. Its errors are texts for the user.

@@ -10,18 +10,19 @@ import (
 	"cdpmux/routing"
 )
 
-// targetJSON is the entry of a target in /json/list. base is our host and the
-// client's path.
+// targetJSON is the entry of a target in /json/list. base is a WebSocket
+// address of ours with the client's path.
 func targetJSON(t routing.TargetView, v routing.Version, base string) string {
 	socket := base + "/devtools/page/" + t.ID
+	scheme, rest, _ := strings.Cut(socket, "://")
 	entry := map[string]string{
 		"description":          "",
-		"devtoolsFrontendUrl":  "https://chrome-devtools-frontend.appspot.com/serve_rev/" + v.Revision + "/inspector.html?ws=" + socket,
+		"devtoolsFrontendUrl":  "https://chrome-devtools-frontend.appspot.com/serve_rev/" + v.Revision + "/inspector.html?" + scheme + "=" + rest,
 		"id":                   t.ID,
 		"title":                htmlEscaper.Replace(t.Title), // Chrome does, in this list only
 		"type":                 t.Type,
 		"url":                  t.URL,
-		"webSocketDebuggerUrl": "ws://" + socket,
+		"webSocketDebuggerUrl": socket,
 	}
 	if t.ParentID != "" {
 		entry["parentId"] = t.ParentID

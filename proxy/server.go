@@ -10,11 +10,13 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"cdpmux/proxy/access"
 	"cdpmux/proxy/download"
 	"cdpmux/routing"
 )
@@ -28,16 +30,26 @@ type Config struct {
 	Router       routing.Config
 	Logger       zerolog.Logger
 
+	Auth           Auth
+	AdminToken     string         // opens everything; "" lets nobody in by it
+	TrustedProxies access.Proxies // whose X-Forwarded-* headers are believed
+	PublicURL      *url.URL       // http or https, what clients reach us by; nil: the address that they name
+
 	Grace            time.Duration   // tabs outlive their client by this; see [Server.graceOf] for those without a name
 	StateFile        string          // where it is kept whose the tabs are; "" is nowhere
 	KeepTabs         bool            // Shutdown leaves the tabs open for the next proxy of this browser
 	Attached         bool            // the browser outlives the proxy: tabs of before are looked for at once
 	Downloads        *download.Store // nil: they are left to Chrome
 	ArchiveDownloads bool            // at the browser's start files of before are moved away
-	AdminToken       string          // what /status asks for; "" lets nobody in
 
 	Life         Life
 	StartTimeout time.Duration // of Life.Start and the connection; 0 is none
+}
+
+// Auth says what clients have to show.
+type Auth struct {
+	Token    string // the store token; "" lets nobody in by it
+	Required bool   // without a token or capability nobody is let in
 }
 
 // Server is the proxy of one browser.
@@ -52,6 +64,8 @@ type Server struct {
 	wg     sync.WaitGroup // all goroutines and connections
 
 	lastBrowser string // its address; owned by the start under way
+
+	guesses access.Guesses
 
 	moves sync.WaitGroup // of staged files; begun by messages of the browser
 

@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"cmp"
-	"crypto/subtle"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"cdpmux/routing"
@@ -157,21 +155,6 @@ func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) {
 	}
 	body, _ := json.Marshal(s.Status()) // strings, numbers and times
 	send(w, http.StatusOK, jsonType, string(body)+"\n")
-}
-
-// admin lets through who has the admin token. It answers and returns false.
-func (s *Server) admin(w http.ResponseWriter, r *http.Request) bool {
-	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if s.cfg.AdminToken != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.cfg.AdminToken)) == 1 {
-		return true
-	}
-	body, _ := json.Marshal(problem{
-		Text: "this shows what is everybody's: it needs the admin token", Kind: "admin_only",
-		Next: "send Authorization: Bearer with what stands in run/<store>.admin of the state directory, or use cdpmux status",
-	})
-	w.Header().Set("WWW-Authenticate", "Bearer")
-	send(w, http.StatusUnauthorized, jsonType, string(body)+"\n")
-	return false
 }
 
 // count notes how a connection ended.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"cdpmux/lifecycle"
+	"cdpmux/proxy/access"
 )
 
 // double stands in for the proxy of store "demo", which this process holds.
@@ -165,7 +166,11 @@ func TestHold(t *testing.T) {
 func TestURL(t *testing.T) {
 	d := startDouble(t)
 	out, _ := d.run(t, exitOK, "url", "--store", "demo", "--client", "1a2b3c4d-w2")
-	if want := "ws://" + d.addr + "/client-1a2b3c4d-w2\n"; out != want {
+	token, err := d.home.StoreToken("demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "ws://" + d.addr + "/t/" + access.Capability([]byte(token), "1a2b3c4d-w2", nil) + "/client-1a2b3c4d-w2\n"; out != want {
 		t.Errorf("url: %q, want %q", out, want)
 	}
 	for _, bad := range []string{"", "a/b", "a b", strings.Repeat("a", 65)} {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cdpmux/lifecycle"
+	"cdpmux/proxy/access"
 )
 
 // operate makes cmd a command on one store of the list.
@@ -84,7 +85,11 @@ func urlCommand() *cobra.Command {
 		if addr == "" {
 			return notServed{slug}
 		}
-		_, err = fmt.Fprintf(stdout, "ws://%s/client-%s\n", addr, client)
+		token, err := home.StoreToken(slug)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(stdout, "ws://%s%s\n", addr, access.Keys{Store: token}.Path(client, nil))
 		return err
 	})
 	cmd.Flags().StringVar(&client, "client", "", "`ID` of the client")

@@ -119,6 +119,10 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
+	token, err := home.StoreToken(slug)
+	if err != nil {
+		return err
+	}
 	tabs, err := home.TabsFile(slug)
 	if err != nil {
 		return err
@@ -152,7 +156,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		StateFile:  tabs,
 		KeepTabs:   o.onExit.value == "keep",
 		Attached:   o.browser.value == "attach",
-		AdminToken: admin,
+		AdminToken: admin, Auth: proxy.Auth{Token: token},
 		Downloads:  downloads, ArchiveDownloads: o.archiveDownloads && o.browser.value != "attach",
 		Life:         life.forProxy(o.browser.value != "attach"),
 		StartTimeout: time.Duration(o.startTimeout),
