@@ -131,6 +131,8 @@ func TestOrigins(t *testing.T) {
 		"Sec-Fetch-Site: none\r\n":                                       true,
 		"Sec-Fetch-Site: same-origin\r\n":                                true,
 		"Sec-Fetch-Site: cross-site\r\n":                                 false,
+		"Sec-Fetch-Site: same-site\r\n":                                  false,
+		"Origin: https://good.example\r\nSec-Fetch-Site: same-site\r\n":  true,
 		"Sec-Fetch-Site: Cross-Site\r\n":                                 false,
 		"Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site\r\n":         false,
 		"Origin: https://good.example\r\nSec-Fetch-Site: cross-site\r\n": false,

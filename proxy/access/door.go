@@ -37,8 +37,12 @@ func (d Door) Refuse(h http.Header, host string, local netip.Addr) Refusal {
 				"Use the command line flag --allow-origin=%[1]s to allow requests from this origin.", origin)}
 		}
 	}
+	// A browser counts all ports of this machine as one site: a page of another
+	// server on it is no better than one from elsewhere, unless it is listed.
+	listed := len(h["Origin"]) > 0
 	for _, site := range h["Sec-Fetch-Site"] {
-		if strings.EqualFold(site, "cross-site") {
+		own := strings.EqualFold(site, "none") || strings.EqualFold(site, "same-origin")
+		if !own && !(listed && strings.EqualFold(site, "same-site")) {
 			return Refusal{http.StatusForbidden, "Rejected a request that another web site made."}
 		}
 	}
