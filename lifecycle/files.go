@@ -98,7 +98,7 @@ func (h *Home) adminFile(slug string) (string, error) {
 // none. It changes nothing.
 func (h *Home) StoreAddr(slug string) (string, error) {
 	s, err := h.readStore(slug)
-	if err != nil || s.Port == 0 {
+	if err != nil || s.Port == 0 && s.Socket == "" {
 		return "", err
 	}
 	return s.Addr()

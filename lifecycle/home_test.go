@@ -167,11 +167,11 @@ func TestPortsAreGivenOnce(t *testing.T) {
 	if got := addr("c"); got != "127.0.0.1:9403" {
 		t.Errorf("after a removal: %s", got)
 	}
-	if owner, err := given.PortOwner(9400); owner != "a" || err != nil {
-		t.Errorf("owner of 9400: %q, %v", owner, err)
+	if err := given.MayHave(&net.TCPAddr{Port: 9400}); err == nil || !strings.Contains(err.Error(), "port 9400 belongs to the store a") {
+		t.Errorf("the port of another: %v", err)
 	}
-	if owner, err := given.PortOwner(9401); owner != "" || err != nil {
-		t.Errorf("other owner of one's own port: %q, %v", owner, err)
+	if err := given.MayHave(&net.TCPAddr{Port: 9401}); err != nil {
+		t.Errorf("its own port: %v", err)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestPortsAreGivenOnce(t *testing.T) {
 func TestHolder(t *testing.T) {
 	h := openHome(t)
 	for range 2 {
-		if pid, held, err := h.Holder("demo"); pid != 0 || held || err != nil {
-			t.Errorf("holder of a free store: %d, %v, %v", pid, held, err)
+		if holder, held, err := h.Holder("demo"); holder != (Holder{}) || held || err != nil {
+			t.Errorf("holder of a free store: %+v, %v, %v", holder, held, err)
 		}
 	}
 	if got := filesOf(t, h, "demo"); len(got) != 0 {
@@ -191,14 +191,22 @@ func TestHolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if pid, held, err := h.Holder("demo"); pid != os.Getpid() || !held || err != nil {
-			t.Errorf("holder: %d, %v, %v, want %d", pid, held, err, os.Getpid())
+		us := Holder{PID: os.Getpid()}
+		if holder, held, err := h.Holder("demo"); holder != us || !held || err != nil {
+			t.Errorf("holder: %+v, %v, %v, want %+v", holder, held, err, us)
+		}
+		us.Addr, us.URL, us.Cert, us.Auth = "127.0.0.1:9400", "https://shop.example/a", "/cert.pem", true
+		if err := lock.Announce(us); err != nil {
+			t.Fatal(err)
+		}
+		if holder, held, err := h.Holder("demo"); holder != us || !held || err != nil {
+			t.Errorf("holder that serves: %+v, %v, %v, want %+v", holder, held, err, us)
 		}
 		if err := lock.Unlock(); err != nil {
 			t.Fatal(err)
 		}
-		if pid, held, err := h.Holder("demo"); pid != 0 || held || err != nil {
-			t.Errorf("holder after Unlock: %d, %v, %v", pid, held, err)
+		if holder, held, err := h.Holder("demo"); holder != (Holder{}) || held || err != nil {
+			t.Errorf("holder after Unlock: %+v, %v, %v", holder, held, err)
 		}
 	}
 }

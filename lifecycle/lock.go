@@ -2,11 +2,10 @@ package lifecycle
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -43,32 +42,52 @@ func (h *Home) Lock(slug string) (*Lock, error) {
 		return nil, fmt.Errorf("lock store %s: %w", slug, err)
 	case !held:
 		_ = file.Close()
-		return nil, &LockedError{slug, pidIn(file.Path())}
+		return nil, &LockedError{slug, heldBy(file.Path()).PID}
 	}
-	// Written in place: a rename would put another file under the lock's name.
-	if err := os.WriteFile(file.Path(), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+	lock := &Lock{file}
+	if err := lock.Announce(Holder{}); err != nil {
 		_ = file.Unlock()
 		return nil, fmt.Errorf("lock store %s: %w", slug, err)
 	}
-	return &Lock{file}, nil
+	return lock, nil
 }
 
-// Holder tells whether a process serves the store, and its pid: 0 when that
-// is not known.
-func (h *Home) Holder(slug string) (pid int, held bool, err error) {
+// Holder is the process that serves a store, and where it does. Its zero
+// members are not known, or not yet.
+type Holder struct {
+	PID  int    `json:"pid"`
+	Addr string `json:"addr,omitempty"` // what to dial: HOST:PORT, or unix:PATH
+	Cert string `json:"cert,omitempty"` // file of the certificate that it shows; "" is no TLS
+	URL  string `json:"url,omitempty"`  // what clients reach it by: http://…, https://… or unix:PATH
+	Auth bool   `json:"auth,omitempty"` // clients need a credential
+}
+
+// Announce says what the holder of the lock serves. Its pid is set here.
+func (l *Lock) Announce(h Holder) error {
+	h.PID = os.Getpid()
+	b, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	// Written in place: a rename would put another file under the lock's name.
+	return os.WriteFile(l.file.Path(), append(b, '\n'), 0o600)
+}
+
+// Holder tells whether a process serves the store, and what it has announced.
+func (h *Home) Holder(slug string) (holder Holder, held bool, err error) {
 	file, err := h.lockFile(slug)
 	if err != nil || !exists(file.Path()) {
-		return 0, false, err
+		return Holder{}, false, err
 	}
 	// Shared: it is in the way of no other look.
 	free, err := file.TryRLock()
 	if err != nil {
-		return 0, false, fmt.Errorf("lock of store %s: %w", slug, err)
+		return Holder{}, false, fmt.Errorf("lock of store %s: %w", slug, err)
 	}
 	if free {
-		return 0, false, file.Unlock()
+		return Holder{}, false, file.Unlock()
 	}
-	return pidIn(file.Path()), true, file.Close()
+	return heldBy(file.Path()), true, file.Close()
 }
 
 func (h *Home) lockFile(slug string) (*flock.Flock, error) {
@@ -76,10 +95,13 @@ func (h *Home) lockFile(slug string) (*flock.Flock, error) {
 	return flock.New(filepath.Join(dir, slug+".lock"), flock.SetPermissions(0o600)), err
 }
 
-func pidIn(path string) int {
+// heldBy reads what was announced; nothing, in the moment in which it is written.
+func heldBy(path string) (h Holder) {
 	b, _ := os.ReadFile(path)
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
-	return pid
+	if json.Unmarshal(b, &h) != nil {
+		return Holder{}
+	}
+	return h
 }
 
 // Unlock gives the store back. The file stays: removing it would let two

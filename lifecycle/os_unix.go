@@ -13,3 +13,9 @@ func ownedByUs(fi fs.FileInfo) bool {
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }
+
+// privateSocket gives a socket the mode that Linux makes its file with, so that
+// there is no moment in which others may open it. Elsewhere it does nothing.
+func privateSocket(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
+}

@@ -21,6 +21,8 @@ type Store struct {
 	Host string `json:"host,omitempty"` // empty: 127.0.0.1
 	Port int    `json:"port,omitempty"` // 0: none yet
 
+	Socket string `json:"socket,omitempty"` // path of a Unix socket, which it listens on instead
+
 	Disabled   bool             `json:"disabled,omitempty"`    // no client is let in
 	Serve      []string         `json:"serve,omitempty"`       // flags with which ensure starts serve
 	TaskFormat string           `json:"task_format,omitempty"` // of session names: "any", or empty for 8 hex digits
@@ -77,9 +79,13 @@ func (h *Home) OpenStore(slug, id string) (*Store, error) {
 	return s, nil
 }
 
-// Addr is the address that is remembered for the store. Without one, a port
-// is allotted: the next of a counter, never given to another store again.
+// Addr is the address that is remembered for the store: HOST:PORT, or
+// unix:PATH. Without one, a port is allotted: the next of a counter, never
+// given to another store again.
 func (s *Store) Addr() (string, error) {
+	if s.Socket != "" {
+		return "unix:" + s.Socket, nil
+	}
 	if s.Port == 0 {
 		if err := s.allot(); err != nil {
 			return "", fmt.Errorf("allot a port: %w", err)
@@ -92,14 +98,36 @@ func (s *Store) Addr() (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(s.Port)), nil
 }
 
-// Remember makes addr the store's address from now on.
-func (s *Store) Remember(addr *net.TCPAddr) error {
+// Remember makes addr, of TCP or a Unix socket, the store's address from now
+// on. It refuses what MayHave does.
+func (s *Store) Remember(addr net.Addr) error {
+	if err := s.MayHave(addr); err != nil {
+		return err
+	}
 	return s.Update(func(s *Store) {
-		s.Host, s.Port = "", addr.Port
-		if host := addr.IP.String(); host != "127.0.0.1" {
+		tcp, ok := addr.(*net.TCPAddr)
+		if !ok {
+			s.Socket = addr.String() // the port stays the store's
+			return
+		}
+		s.Host, s.Port, s.Socket = "", tcp.Port, ""
+		if host := tcp.IP.String(); host != "127.0.0.1" {
 			s.Host = host
 		}
 	})
+}
+
+// MayHave refuses the port of another store.
+func (s *Store) MayHave(addr net.Addr) error {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return nil
+	}
+	taken, err := s.home.ports()
+	if owner := taken[tcp.Port]; err == nil && owner != "" && owner != s.Slug {
+		return fmt.Errorf("port %d belongs to the store %s; choose another with --listen", tcp.Port, owner)
+	}
+	return err
 }
 
 // Update changes the store's record as it is now, whatever another process has
@@ -117,15 +145,6 @@ func (s *Store) Update(change func(*Store)) error {
 	change(now)
 	*s = *now
 	return s.save()
-}
-
-// PortOwner names the other store that port is recorded for, if there is one.
-func (s *Store) PortOwner(port int) (string, error) {
-	taken, err := s.home.ports()
-	if owner := taken[port]; owner != s.Slug {
-		return owner, err
-	}
-	return "", err
 }
 
 func (s *Store) save() error {

@@ -84,7 +84,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h.conn = &corkConn{Conn: conn, accept: h.fix}
+	h.conn = &corkConn{Conn: conn, accept: h.fix, tls: under(conn)}
 	h.frames = &frameConn{Conn: h.conn}
 	return h.frames, rw, nil
 }

@@ -21,6 +21,7 @@ type corkConn struct {
 
 	// static after cork
 	corked  bool
+	tls     *patientConn                   // under TLS: it sees to deadlines; nil without
 	tick    time.Duration                  // how often stalled is asked
 	stalled func(idle time.Duration) error // asked while the peer takes nothing; an error ends the write
 
@@ -47,6 +48,9 @@ const (
 // cork starts holding. No other goroutine uses the connection yet.
 func (c *corkConn) cork(tick time.Duration, stalled func(idle time.Duration) error) {
 	c.tick, c.stalled, c.corked = tick, stalled, true
+	if c.tls != nil {
+		c.tls.watch(tick, stalled)
+	}
 }
 
 func (c *corkConn) Write(p []byte) (int, error) {
@@ -94,7 +98,7 @@ func (c *corkConn) send(p []byte) error {
 	since := time.Now() // the peer took something
 	now := since
 	for len(c.bufs) > 0 {
-		if now.Add(c.tick / 2).After(c.armed) {
+		if c.tls == nil && now.Add(c.tick/2).After(c.armed) {
 			c.armed = now.Add(c.tick)
 			c.Conn.SetWriteDeadline(c.armed)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gorilla/websocket"
 )
@@ -13,6 +14,7 @@ import (
 // ServeHTTP answers as Chrome's DevTools server does, for the view of the
 // client that the path names.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer boundBody(w, r, s.limits.body)()
 	// The path as it was sent: Chrome neither decodes nor cleans it.
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	v, ok := s.letIn(w, r, path)
@@ -129,8 +131,12 @@ const (
 	htmlType = "text/html"
 )
 
+// sendTime is how long a client may take to read an answer.
+const sendTime = time.Minute
+
 // send answers with Chrome's headers and no others.
 func send(w http.ResponseWriter, status int, contentType, body string) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(sendTime)) // a recorder of tests has none
 	h := w.Header()
 	h["Date"] = nil
 	h.Set("Content-Type", contentType)

@@ -42,6 +42,7 @@ type limits struct {
 	tabsWait  time.Duration // what closing the clients' tabs may take at the end
 	cleanup   time.Duration // between attempts to get rid of what is left of a browser
 	retry     time.Duration // Retry-After of what may work later
+	body      time.Duration // what the body of a request may take
 
 	redials    int           // attempts to get a lost browser back
 	redialWait time.Duration // between the first two of them, then twice as long each time,
@@ -73,6 +74,7 @@ var defaultLimits = limits{
 	tabsWait:  2 * time.Second,
 	cleanup:   10 * time.Second,
 	retry:     5 * time.Second,
+	body:      5 * time.Second,
 
 	redials:    10,
 	redialWait: time.Second,

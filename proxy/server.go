@@ -6,7 +6,9 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"log"
 	"net"
 	"net/http"
@@ -34,6 +36,7 @@ type Config struct {
 	AdminToken     string         // opens everything; "" lets nobody in by it
 	TrustedProxies access.Proxies // whose X-Forwarded-* headers are believed
 	PublicURL      *url.URL       // http or https, what clients reach us by; nil: the address that they name
+	TLS            *tls.Config    // as TLSConfig makes it; nil: none
 
 	Grace            time.Duration   // tabs outlive their client by this; see [Server.graceOf] for those without a name
 	StateFile        string          // where it is kept whose the tabs are; "" is nowhere
@@ -66,6 +69,7 @@ type Server struct {
 	lastBrowser string // its address; owned by the start under way
 
 	guesses access.Guesses
+	crowd   *crowd
 
 	moves sync.WaitGroup // of staged files; begun by messages of the browser
 
@@ -114,20 +118,40 @@ func New(cfg Config) *Server {
 		links:     map[*link]struct{}{},
 		upgrading: map[string]int{},
 		requests:  map[uint64]chan<- routing.Result{},
+		crowd:     newCrowd(mostWaiting),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timer = stopped(s.tick)
 	s.redial.timer = stopped(s.redialNow)
 	s.http = &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    60 << 10, // to which net/http adds 4 KiB
+		ConnState:         s.crowd.note,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
-		ErrorLog:          log.New(s.log, "", 0),
+		ErrorLog:          log.New(serverLog{s.log}, "", 0),
 	}
 	if cfg.StateFile != "" {
 		s.restore()
 	}
 	return s
+}
+
+// mostWaiting bounds each kind of connection that does nothing, see [crowd].
+const mostWaiting = 256
+
+// serverLog takes the lines of net/http. What a port scan makes it say would
+// fill the log.
+type serverLog struct{ log zerolog.Logger }
+
+func (l serverLog) Write(line []byte) (int, error) {
+	level := zerolog.WarnLevel
+	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+		level = zerolog.DebugLevel
+	}
+	l.log.WithLevel(level).Msg(string(bytes.TrimSpace(line)))
+	return len(line), nil
 }
 
 // stopped is a timer that is not set yet.
@@ -141,6 +165,9 @@ func stopped(do func()) *time.Timer {
 func (s *Server) Serve(l net.Listener) error {
 	if s.cfg.Attached {
 		s.adopt()
+	}
+	if s.cfg.TLS != nil {
+		l = tls.NewListener(patientListener{l}, s.cfg.TLS)
 	}
 	if err := s.http.Serve(l); err != http.ErrServerClosed {
 		return err

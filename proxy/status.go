@@ -20,6 +20,7 @@ import (
 //	    "tabs": [{"id": "…", "title": "…", "url": "…", "last_used_order": 1, "state": "ready"}]
 //	  }],
 //	  "downloads": {"active": 0, "arrived": 2, "failed": 0},
+//	  "turned_away": 0,
 //	  "counts": {"conns": 1, "targets": 4, "sessions": 5, "requests": 0, "held": 0, "strays": 0},
 //	  "close_reasons": {"client_left": 3}
 //	}
@@ -38,6 +39,7 @@ type Status struct {
 	Browser      BrowserStatus    `json:"browser"`
 	Clients      []ClientStatus   `json:"clients"`
 	Downloads    DownloadStatus   `json:"downloads"`
+	TurnedAway   int64            `json:"turned_away"` // connections too many, closed before they sent a request
 	Counts       Counts           `json:"counts"`
 	CloseReasons map[string]int64 `json:"close_reasons"`
 }
@@ -89,7 +91,7 @@ func (s *Server) Status() Status {
 			Conns: is.Stats.Conns, Targets: is.Stats.Targets, Sessions: is.Stats.Sessions,
 			Requests: is.Stats.Requests, Held: is.Stats.Held, Strays: is.Strays,
 		},
-		CloseReasons: map[string]int64{}, Downloads: s.downloads,
+		CloseReasons: map[string]int64{}, Downloads: s.downloads, TurnedAway: s.crowd.turnedAway(),
 	}
 	st.Browser.Life = view
 	st.Downloads.Active = is.Stats.Downloads

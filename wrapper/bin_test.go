@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ func header(t *testing.T, b Bin, slug, format, id string) string {
 
 func TestWipe(t *testing.T) {
 	known := []string{"id-known", "id-broken"}
+	current, newer := strconv.Itoa(Format), strconv.Itoa(Format+1)
 	for name, row := range map[string]struct {
 		format, id string
 		action     string // with known stores
@@ -40,14 +42,14 @@ func TestWipe(t *testing.T) {
 		"older, known, broken":     {"0", "id-broken", Deleted, Kept},
 		"older, of no store":       {"0", "id-gone", Deleted, Kept},
 		"older, without an id":     {"0", "-", Deleted, Kept},
-		"current, known":           {"1", "id-known", Kept, Kept},
-		"orphan":                   {"1", "id-gone", Deleted, Kept},
-		"current, without an id":   {"1", "-", Kept, Kept},
-		"id not readable":          {"1", "a b", Kept, Kept},
+		"current, known":           {current, "id-known", Kept, Kept},
+		"orphan":                   {current, "id-gone", Deleted, Kept},
+		"current, without an id":   {current, "-", Kept, Kept},
+		"id not readable":          {current, "a b", Kept, Kept},
 		"older, id not readable":   {"0", "a b", Kept, Kept},
-		"newer, known":             {"2", "id-known", Kept, Kept},
-		"newer, of no store":       {"2", "id-gone", Kept, Kept},
-		"newer, without an id":     {"2", "-", Kept, Kept},
+		"newer, known":             {newer, "id-known", Kept, Kept},
+		"newer, of no store":       {newer, "id-gone", Kept, Kept},
+		"newer, without an id":     {newer, "-", Kept, Kept},
 		"without a format":         {"", "id-gone", Kept, Kept},
 		"format not readable":      {"x", "id-gone", Kept, Kept},
 		"format of too many bytes": {"99999999999999999999", "id-gone", Kept, Kept},
@@ -127,7 +129,7 @@ func TestWipeForeign(t *testing.T) {
 // A rollback keeps the newer script, and says so.
 func TestWriteKeepsNewer(t *testing.T) {
 	b := Bin{t.TempDir()}
-	old := header(t, b, "shop", "2", "1a2b3c4d")
+	old := header(t, b, "shop", strconv.Itoa(Format+1), "1a2b3c4d")
 	if err := b.Write(variants()["store"]); !errors.Is(err, ErrNewer) {
 		t.Errorf("want ErrNewer, got %v", err)
 	}

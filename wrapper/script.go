@@ -17,7 +17,7 @@ import (
 
 // Format is the number of the script's format. It grows with every change of
 // the script: an older one is written anew, a newer one is left alone.
-const Format = 1
+const Format = 2
 
 // Web is the slug of the browser without a store.
 const Web = "_web"
@@ -101,7 +101,7 @@ func (s Script) check() error {
 		return fmt.Errorf("token file %q: an absolute path is needed", s.TokenFile)
 	}
 	if host, _, err := net.SplitHostPort(s.Addr); err != nil || net.ParseIP(host) == nil {
-		return fmt.Errorf("address %q: want IP:PORT", s.Addr)
+		return fmt.Errorf("address %q: want IP:PORT, which is all that browser-use can connect to", s.Addr)
 	}
 	if s.StartURL != "" {
 		if err := checkStartURL(s.StartURL); err != nil {

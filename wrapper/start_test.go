@@ -21,7 +21,8 @@ type machine struct {
 	up      bool
 	answer  http.HandlerFunc // of the start API
 	version string           // of the proxy
-	starts  []string         // Authorization of each start
+	guard   func(*http.Request) int
+	starts  []string // Authorization of each start
 }
 
 const ours = "{\n   \"Browser\": \"Chrome/1\",\n   \"Cdpmux-Store\": \"shop/id-1\"\n}\n"
@@ -41,7 +42,9 @@ func (m *machine) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/start" && r.Method == http.MethodPost:
 		m.starts = append(m.starts, r.Header.Get("Authorization"))
 		m.answer(w, r)
-	case r.URL.Path == "/json/version" && m.up:
+	case m.guard != nil && m.guard(r) != 200:
+		w.WriteHeader(m.guard(r))
+	case strings.HasSuffix(r.URL.Path, "/json/version") && m.up:
 		_, _ = io.WriteString(w, m.version)
 	default:
 		http.Error(w, "browser stopped", http.StatusServiceUnavailable)
@@ -185,15 +188,20 @@ func TestToken(t *testing.T) {
 func TestEnsure(t *testing.T) {
 	t.Parallel()
 	ready := "echo cdpmux shop ready http://127.0.0.1:9400 connect 'ws://127.0.0.1:9400/client-<task_id>'"
-	moved := strings.ReplaceAll(ready, "9400", "9999")
+	const asked = "echo wss://elsewhere:9999/t/c4p/client-x"
 	for name, row := range map[string]struct {
 		ensure string
+		url    string // what `cdpmux url` does
 		code   int
 		stderr string
+		ws     string // the address that browser-use gets, if it was asked for
 	}{
 		"ready":      {ensure: ready},
 		"silent":     {ensure: "true"},
-		"moved":      {ensure: moved, code: 1, stderr: "ERROR: store shop is no longer served at http://127.0.0.1:9400\nWrite this wrapper anew: cdpmux wrapper write --store shop --id id-1\n"},
+		"moved":      {ensure: strings.ReplaceAll(ready, "9400", "9999"), url: asked, ws: asked},
+		"guarded":    {ensure: strings.ReplaceAll(ready, "/client-", "/t/<capability>/client-"), url: asked, ws: asked},
+		"TLS":        {ensure: strings.NewReplacer("http:", "https:", "ws:", "wss:").Replace(ready), url: asked, ws: asked},
+		"just gone":  {ensure: strings.ReplaceAll(ready, "9400", "9999"), url: "echo 'cdpmux: not served' >&2; exit 1", code: 1, stderr: "cdpmux: not served\nERROR: CDP proxy at http://127.0.0.1:9400 not ready after auto-start\n"},
 		"fails":      {ensure: "echo 'cdpmux: no browser' >&2; exit 1", code: 1, stderr: "cdpmux: no browser\nERROR: CDP proxy at http://127.0.0.1:9400 not ready after auto-start\n"},
 		"busy":       {ensure: "exit 75", code: 1, stderr: "ERROR: CDP proxy at http://127.0.0.1:9400 not ready after auto-start\n"},
 		"eats stdin": {ensure: "cat; " + ready},
@@ -201,7 +209,7 @@ func TestEnsure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPost(t, nil)
-			p.env = append(p.env, "STUB_ENSURE="+row.ensure)
+			p.env = append(p.env, "STUB_ENSURE="+row.ensure, "STUB_URL="+row.url, "CDPMUX_TASK_ID=1a2b3c4d")
 			cmd := p.command(t)
 			cmd.Stdin = strings.NewReader("script")
 			if got := finish(t, cmd); got.code != row.code || got.stderr != row.stderr {
@@ -212,7 +220,47 @@ func TestEnsure(t *testing.T) {
 				want = "script"
 			}
 			mustEqual(t, "stdin of browser-use", want, p.note(t, "stdin"))
+			if row.code != 0 {
+				return
+			}
+			ws, url := "ws://127.0.0.1:9400/client-1a2b3c4d", ""
+			if row.ws != "" {
+				ws = strings.TrimPrefix(row.ws, "echo ")
+				url = strings.Join([]string{"url", "--store", "shop", "--id", "id-1", "--home", p.script.Home, "--client", "1a2b3c4d", ""}, "\x00")
+			}
+			mustEqual(t, "address of the client", ws, p.toolEnv(t)["BU_CDP_WS"])
+			mustEqual(t, "call for the address", url, p.note(t, "url"))
 		})
+	}
+}
+
+// A proxy that needs a credential is asked with the client's own.
+func TestStartAPIOfAGuardedProxy(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]int{"no credential": 401, "no TLS": 400} {
+		m := startMachine(t)
+		p := m.post(t)
+		const path = "/t/c4p/client-1a2b3c4d"
+		m.set(func() {
+			m.guard = func(r *http.Request) int {
+				if r.URL.Path == path+"/json/version" {
+					return 200
+				}
+				return refusal
+			}
+			m.answer = func(http.ResponseWriter, *http.Request) { m.up = true }
+		})
+		ws := strings.Replace(m.URL, "http", "ws", 1) + path
+		p.env = append(p.env, "STUB_URL=echo "+ws, "CDPMUX_TASK_ID=1a2b3c4d")
+		if got := p.call(t); got.code != 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+		mustEqual(t, name+": address of the client", ws, p.toolEnv(t)["BU_CDP_WS"])
+		m.set(func() { mustEqual(t, name+": starts", 1, len(m.starts)) })
+		p.env = append(p.env, "STUB_URL=exit 1")
+		if got := p.call(t); got.code != 1 || !strings.Contains(got.stderr, "not ready after auto-start") {
+			t.Errorf("%s, and no address: %v", name, got)
+		}
 	}
 }
 

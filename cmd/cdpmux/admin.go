@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"time"
 
@@ -18,8 +17,8 @@ import (
 // admin talks to the proxy of one store, over its control API.
 type admin struct {
 	slug  string
-	addr  string
-	token string // "" asks for what needs none
+	at    lifecycle.Holder
+	token string
 }
 
 // answerLimit bounds a question whose answer is there at once.
@@ -31,36 +30,37 @@ type notServed struct{ slug string }
 func (e notServed) Error() string { return fmt.Sprintf("store %s is not served", e.slug) }
 func (e notServed) Next() string  { return "cdpmux ensure --store " + e.slug }
 
-// openAdmin finds the proxy that serves a store: at addr, or where the store
-// list says. The error is a notServed when there is none.
-func openAdmin(home *lifecycle.Home, slug, addr string) (*admin, error) {
-	store, err := home.Store(slug)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("store %s was never served from %s; see cdpmux stores list", slug, home.Dir())
-	}
+// openAdmin finds the proxy that serves a store. The error is a notServed when
+// there is none.
+func openAdmin(home *lifecycle.Home, slug string) (*admin, error) {
+	at, err := holderOf(home, slug)
 	if err != nil {
 		return nil, err
-	}
-	pid, held, err := home.Holder(slug)
-	if err != nil {
-		return nil, err
-	}
-	if !held {
-		return nil, notServed{slug}
-	}
-	if addr == "" && store.Port != 0 {
-		if addr, err = store.Addr(); err != nil {
-			return nil, err
-		}
-	}
-	if addr == "" {
-		return nil, fmt.Errorf("store %s is served by pid %d on a port of this run; give its address with --listen", slug, pid)
 	}
 	token, err := home.AdminToken(slug)
 	if err != nil {
 		return nil, fmt.Errorf("admin token of %s: %w", slug, err)
 	}
-	return &admin{slug, addr, token}, nil
+	return &admin{slug, at, token}, nil
+}
+
+// holderOf is who serves a store, and where.
+func holderOf(home *lifecycle.Home, slug string) (lifecycle.Holder, error) {
+	if _, err := home.Store(slug); errors.Is(err, fs.ErrNotExist) {
+		return lifecycle.Holder{}, fmt.Errorf("store %s was never served from %s; see cdpmux stores list", slug, home.Dir())
+	} else if err != nil {
+		return lifecycle.Holder{}, err
+	}
+	at, held, err := home.Holder(slug)
+	switch {
+	case err != nil:
+		return at, err
+	case !held:
+		return at, notServed{slug}
+	case at.Addr == "": // it is still to listen, or only holds the store for a moment
+		return at, &lifecycle.Failure{Kind: lifecycle.CleanupPending, Text: fmt.Sprintf("the proxy of %s starts or ends just now", slug), Hint: "try again"}
+	}
+	return at, nil
 }
 
 // refusal is a problem that the proxy told us of.
@@ -93,7 +93,7 @@ func (a *admin) call(ctx context.Context, method, path string, in, out any) erro
 		return err
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("%s at %s is not an answer of cdpmux: %w", path, a.addr, err)
+		return fmt.Errorf("%s at %s is not an answer of cdpmux: %w", path, a.at.Addr, err)
 	}
 	return nil
 }
@@ -115,33 +115,34 @@ func (a *admin) ask(ctx context.Context, method, path string, in any) ([]byte, e
 		}
 		content = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.addr+path, content)
+	req, err := http.NewRequestWithContext(ctx, method, a.url(path), content)
 	if err != nil {
 		return nil, err
 	}
-	if a.token != "" {
-		req.Header.Set("Authorization", "Bearer "+a.token)
+	req.Header.Set("Authorization", "Bearer "+a.token)
+	transport, err := a.transport()
+	if err != nil {
+		return nil, err
 	}
-	// No proxy of the environment, no redirect: it is this address or none.
 	client := http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: answerLimit}).DialContext},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, &unreachable{a.addr, errors.Unwrap(err)} // without the URL
+		return nil, &unreachable{a.at.Addr, errors.Unwrap(err)} // without the URL
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
-		return nil, &unreachable{a.addr, err}
+		return nil, &unreachable{a.at.Addr, err}
 	case resp.StatusCode == http.StatusOK:
 		return body, nil
 	}
 	problem := &refusal{status: resp.StatusCode}
 	if json.Unmarshal(body, problem) != nil || problem.Kind == "" {
-		return nil, fmt.Errorf("HTTP %s for %s at %s: is that the proxy of store %s?", resp.Status, path, a.addr, a.slug)
+		return nil, fmt.Errorf("HTTP %s for %s at %s: is that the proxy of store %s?", resp.Status, path, a.at.Addr, a.slug)
 	}
 	return nil, problem
 }
@@ -162,7 +163,7 @@ func (a *admin) start(ctx context.Context, id string) (product string, err error
 	// A slug can be given anew, an id cannot.
 	if version.Store != a.slug+"/"+id {
 		return "", fmt.Errorf("%s answers for store %q, not for %s/%s: end what listens there, or choose another address: cdpmux ensure --store %s -- --listen ADDR",
-			a.addr, version.Store, a.slug, id, a.slug)
+			a.at.Addr, version.Store, a.slug, id, a.slug)
 	}
 	return version.Product, nil
 }

@@ -49,7 +49,7 @@ func startDouble(t *testing.T) *double {
 			fmt.Fprintf(w, `{"Browser":"Chrome/1","Cdpmux-Store":"demo/%s"}`, d.store.ID)
 			return
 		}
-		if r.URL.Path != "/v1/browser/start" && r.Header.Get("Authorization") != "Bearer "+token {
+		if r.Header.Get("Authorization") != "Bearer "+token {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -60,13 +60,16 @@ func startDouble(t *testing.T) *double {
 	}))
 	t.Cleanup(server.Close)
 	d.addr = server.Listener.Addr().String()
-	if err := d.store.Remember(server.Listener.Addr().(*net.TCPAddr)); err != nil {
+	if err := d.store.Remember(server.Listener.Addr()); err != nil {
 		t.Fatal(err)
 	}
 	if d.lock, err = home.Lock("demo"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.lock.Unlock() })
+	if err := d.lock.Announce(lifecycle.Holder{Addr: d.addr, URL: server.URL}); err != nil {
+		t.Fatal(err)
+	}
 	return d
 }
 
@@ -178,13 +181,38 @@ func TestURL(t *testing.T) {
 		mustSay(t, errs, "--client")
 	}
 	d.run(t, exitFailed, "url", "--store", "other", "--client", "a")
+
+	// It is the address that the proxy has announced.
+	path := strings.TrimPrefix(strings.TrimSpace(out), "ws://"+d.addr)
+	for base, want := range map[string]string{
+		"https://cdp.example.com/shop": "wss://cdp.example.com/shop" + path,
+		"http://192.0.2.1:9400":        "ws://192.0.2.1:9400" + path,
+		"unix:/run/cdpmux/demo.sock":   "ws+unix:/run/cdpmux/demo.sock:" + path,
+	} {
+		if err := d.lock.Announce(lifecycle.Holder{Addr: d.addr, URL: base}); err != nil {
+			t.Fatal(err)
+		}
+		if out, _ := d.run(t, exitOK, "url", "--store", "demo", "--client", "1a2b3c4d-w2"); out != want+"\n" {
+			t.Errorf("url of %s: %q, want %q", base, out, want)
+		}
+	}
+	if err := d.lock.Announce(lifecycle.Holder{}); err != nil {
+		t.Fatal(err)
+	}
+	_, errs := d.run(t, exitTryLater, "url", "--store", "demo", "--client", "a")
+	mustSay(t, errs, "starts or ends just now", "next: try again")
+	if err := d.lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	_, errs = d.run(t, exitFailed, "url", "--store", "demo", "--client", "a")
+	mustSay(t, errs, "not served", "next: cdpmux ensure --store demo")
 }
 
 // status without a store tells of each what is so.
 func TestStatusOfAll(t *testing.T) {
 	d := startDouble(t)
 	d.says(200, `{"browser":{"state":"refused","error":"too often"},"clients":[{"id":"a","state":"connected","tabs":[{},{}]},{"id":"b","state":"grace","tabs":[{}]},{"id":"","state":"http","tabs":[]}]}`)
-	for _, slug := range []string{"down", "off", "silent"} {
+	for i, slug := range []string{"down", "off", "silent"} {
 		s, err := d.home.OpenStore(slug, "")
 		if err != nil {
 			t.Fatal(err)
@@ -195,11 +223,14 @@ func TestStatusOfAll(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer lock.Unlock()
+			if err := lock.Announce(lifecycle.Holder{Addr: "127.0.0.1:1", URL: "http://127.0.0.1:1"}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if _, err := d.home.MakeAdminToken(slug); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Remember(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}); err != nil {
+		if err := s.Remember(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1 + i}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -96,7 +96,7 @@ func TestDownloadOnAFullDisk(t *testing.T) {
 	if got := visible(t, dir); len(got) != 0 {
 		t.Errorf("files after it: want none, got %q", got)
 	}
-	status := start(t, raceBinary(t), "status", "--store", "t", "--home", home, "--listen", m.addr)
+	status := start(t, raceBinary(t), "status", "--store", "t", "--home", home)
 	if code := status.wait(t, patience); code != 0 || !strings.Contains(status.stdout.String(), "1 failed") || !strings.Contains(status.stdout.String(), "disk is full") {
 		t.Errorf("status, exit code %d: want one download failed and why, got %s%s", code, &status.stdout, &status.stderr)
 	}

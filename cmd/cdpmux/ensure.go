@@ -93,21 +93,19 @@ func (o *ensureOptions) run(slug string, flags []string, given bool, stdout, std
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(o.wait))
 	defer cancel()
 	e := ensuring{home: home, store: store, args: append(o.serve(home), store.Serve...)}
-	product, addr, started, err := e.run(ctx)
+	product, at, started, err := e.run(ctx)
 	if err != nil {
 		return err
 	}
 	if given && !started {
 		fmt.Fprintf(stderr, "cdpmux: %s was served already: the flags count from its next start\n", slug)
 	}
-	url := "http://" + addr
-	connect := "ws://" + addr + "/client-<task_id>"
 	if o.json {
 		out := json.NewEncoder(stdout)
 		out.SetEscapeHTML(false)
-		return out.Encode(ensured{slug, store.ID, url, connect, product, started})
+		return out.Encode(ensured{slug, store.ID, at.URL, connectForm(at), product, started})
 	}
-	_, err = fmt.Fprintf(stdout, "cdpmux %s ready %s connect %s\n", slug, url, connect)
+	_, err = fmt.Fprint(stdout, readyText(slug, at))
 	return err
 }
 
@@ -138,29 +136,29 @@ const pause = 50 * time.Millisecond
 
 // run asks for the browser until somebody answers, and starts a proxy whenever
 // there is none. started says that the one which answered is ours.
-func (e *ensuring) run(ctx context.Context) (product, addr string, started bool, err error) {
+func (e *ensuring) run(ctx context.Context) (product string, at lifecycle.Holder, started bool, err error) {
 	for {
-		addr, err := e.home.StoreAddr(e.store.Slug)
+		at, held, err := e.home.Holder(e.store.Slug)
 		if err != nil {
-			return "", "", false, err
+			return "", at, false, err
 		}
-		pid, held, err := e.home.Holder(e.store.Slug)
-		if err != nil {
-			return "", "", false, err
-		}
-		if held && addr != "" {
-			served := admin{slug: e.store.Slug, addr: addr}
+		if held && at.Addr != "" {
+			token, err := e.home.AdminToken(e.store.Slug)
+			if err != nil {
+				return "", at, false, fmt.Errorf("admin token of %s: %w", e.store.Slug, err)
+			}
+			served := admin{e.store.Slug, at, token}
 			product, err := served.start(ctx, e.store.ID)
 			var none *unreachable
 			if !errors.As(err, &none) {
-				return product, addr, e.serve != nil && e.serve.pid == pid, err
+				return product, at, e.serve != nil && e.serve.pid == at.PID, err
 			}
 		}
 		if ctx.Err() != nil {
-			return "", "", false, e.late(held, pid, addr)
+			return "", at, false, e.late(held)
 		}
 		if err := e.proxy(held); err != nil {
-			return "", "", false, err
+			return "", at, false, err
 		}
 	}
 }
@@ -188,13 +186,10 @@ func (e *ensuring) proxy(held bool) (err error) {
 }
 
 // late says what the time was not enough for.
-func (e *ensuring) late(held bool, pid int, addr string) error {
+func (e *ensuring) late(held bool) error {
 	f := &lifecycle.Failure{Kind: lifecycle.LaunchTimeout, Text: fmt.Sprintf("the browser of store %s is not up in time; it is still being started", e.store.Slug), Hint: "try again, or wait longer with --wait"}
 	if !held {
 		f.Text = fmt.Sprintf("the proxy of store %s is not up in time", e.store.Slug)
-	} else if addr == "" {
-		f.Text = fmt.Sprintf("store %s is served by pid %d, on a port of its own", e.store.Slug, pid)
-		f.Hint = "stop that one: cdpmux stop --proxy --store " + e.store.Slug
 	}
 	return f
 }

@@ -84,8 +84,8 @@ func TestServeFlagsAreRemembered(t *testing.T) {
 		t.Errorf("remembered: %q", got)
 	}
 	for _, bad := range [][]string{
-		{"--frobnicate"}, {"--grace", "soon"}, {"more"}, {"--store", "x"}, {"--home", "/x"}, {"--listen", "127.0.0.1:0"},
-		{"--profile", "some/where"}, {"--chrome", "./chrome"}, {"--browser", "attach"}, {"--ziniao-account", "./account"},
+		{"--frobnicate"}, {"--grace", "soon"}, {"more"}, {"--store", "x"}, {"--home", "/x"}, {"--listen", "127.0.0.1"}, {"--listen", "unix:relative"},
+		{"--profile", "some/where"}, {"--chrome", "./chrome"}, {"--browser", "attach"}, {"--ziniao-account", "./account"}, {"--tls-cert", "./cert", "--tls-key", "/key"},
 	} {
 		ensure(exitUsage, append([]string{"--"}, bad...)...)
 	}
@@ -123,6 +123,10 @@ func TestStores(t *testing.T) {
 	mustSay(t, out, "9400", "my-shop")
 	out = runFor(t, exitOK, "stores", "add", "--home", d.home.Dir(), "--store", "third", "--", "--listen", "127.0.0.1:9999")
 	mustSay(t, out, "third ", " 127.0.0.1:9999\n")
+	out = runFor(t, exitOK, "stores", "add", "--home", d.home.Dir(), "--store", "third", "--", "--listen", "unix:/run/third.sock")
+	mustSay(t, out, "third ", " unix:/run/third.sock\n")
+	out = runFor(t, exitOK, "stores", "add", "--home", d.home.Dir(), "--store", "fourth", "--", "--listen", "127.0.0.1:0")
+	mustSay(t, out, "fourth ", " 127.0.0.1:9401\n") // a port of its own, should it be served without the flag
 	d.run(t, exitOK, "disable", "--store", "my shop")
 	table, _ := d.run(t, exitOK, "stores", "list")
 	mustSay(t, table, "ENABLED", "my-shop  17", "no ", "--headless")

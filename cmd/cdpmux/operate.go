@@ -78,18 +78,15 @@ func urlCommand() *cobra.Command {
 		},
 	}
 	o.operate(cmd, func(home *lifecycle.Home, slug string, stdout io.Writer) error {
-		addr, err := home.StoreAddr(slug)
+		at, err := holderOf(home, slug)
 		if err != nil {
-			return fmt.Errorf("store %s: %w", slug, err)
-		}
-		if addr == "" {
-			return notServed{slug}
+			return err
 		}
 		token, err := home.StoreToken(slug)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(stdout, "ws://%s%s\n", addr, access.Keys{Store: token}.Path(client, nil))
+		_, err = fmt.Fprintf(stdout, "%s%s\n", socketURL(at), access.Keys{Store: token}.Path(client, nil))
 		return err
 	})
 	cmd.Flags().StringVar(&client, "client", "", "`ID` of the client")
@@ -118,7 +115,7 @@ A hold starts no browser, and keeps nobody from stopping it.`,
 		},
 	}
 	o.operate(cmd, func(home *lifecycle.Home, slug string, stdout io.Writer) error {
-		served, err := openAdmin(home, slug, "")
+		served, err := openAdmin(home, slug)
 		if err != nil {
 			return err
 		}

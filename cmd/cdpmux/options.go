@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -23,6 +20,7 @@ import (
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	store, id, home, listen string
+	door                    doorOptions
 
 	browser, windows, onExit choice
 	endpoint                 string
@@ -82,7 +80,8 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.store, "store", "", "`NAME` of the store: one browser profile, made on first use")
 	f.StringVar(&o.id, "id", "", "`ID` of the store (default: a random one, kept)")
 	f.BoolVar(&o.web, "web", false, "serve the browser without a store, instead of --store; log in nowhere with it")
-	f.StringVar(&o.listen, "listen", "", "loopback `ADDR` to serve on, remembered for the store; port 0 picks one for this run (default: the store's port)")
+	f.StringVar(&o.listen, "listen", "", "`ADDR` to serve on, 127.0.0.1:PORT or unix:PATH, remembered for the store; port 0 picks one for this run (default: the store's port)")
+	o.door.bind(f)
 	f.Var(&o.browser, "browser", "run a Chrome of our own, attach to one that runs, or open a store of the Ziniao client")
 	f.StringVar(&o.endpoint, "endpoint", "", "with --browser attach: `URL` of that browser, http://HOST:PORT or ws://HOST:PORT/PATH")
 	f.StringVar(&o.ziniao.Addr, "ziniao-addr", "", "with --browser ziniao: `HOST:PORT` of that client's API, as 127.0.0.1:16851")
@@ -141,28 +140,10 @@ func (o *serveOptions) check() error {
 	if _, err := o.backend(zerolog.Nop(), nil, ""); err != nil {
 		return err
 	}
-	return checkListen(o.listen)
-}
-
-// checkListen lets through what only this machine can reach.
-func checkListen(addr string) error {
-	if addr == "" {
-		return nil
+	if err := checkListen(o.listen); err != nil {
+		return err
 	}
-	if strings.HasPrefix(addr, "unix:") {
-		return fmt.Errorf("--listen %s: this version serves TCP only; give 127.0.0.1:PORT", addr)
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return fmt.Errorf("--listen %s: give it as 127.0.0.1:PORT", addr)
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("--listen %s: %q is no port", addr, port)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("--listen %s: other machines could reach it, and access tokens have to come first; give 127.0.0.1:PORT", addr)
-	}
-	return nil
+	return o.door.check(o.listen)
 }
 
 // backend joins the flags to the browser they ask for. gate and record are for

@@ -129,7 +129,7 @@ func (r *reapedStore) print(w io.Writer) {
 
 // pass judges a store's daemons by what its proxy says of its clients.
 func (r *reapedStore) pass(ctx context.Context, home *lifecycle.Home, store *lifecycle.Store, minAge time.Duration, tasks []string) error {
-	served, err := openAdmin(home, store.Slug, "")
+	served, err := openAdmin(home, store.Slug)
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,7 @@ func (r *reapedStore) pass(ctx context.Context, home *lifecycle.Home, store *lif
 	if err != nil {
 		return err
 	}
-	pid, _, err := home.Holder(store.Slug)
-	if err != nil {
-		return err
-	}
-	reaper, err := reaperOf(home, store, minAge, proc.Identify(pid), zerolog.Nop())
+	reaper, err := reaperOf(home, store, minAge, proc.Identify(served.at.PID), zerolog.Nop())
 	if err != nil {
 		return err
 	}
@@ -166,7 +162,7 @@ func (r *reapedStore) endTask(ctx context.Context, home *lifecycle.Home, store *
 	if r.Reaped, err = reaper.EndTask(ctx, task); err != nil {
 		return err
 	}
-	served, err := openAdmin(home, store.Slug, "")
+	served, err := openAdmin(home, store.Slug)
 	if err != nil {
 		return err
 	}

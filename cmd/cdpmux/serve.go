@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -131,17 +128,18 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
-	listener, err := listen(store, o.listen)
+	listener, err := listen(store, &o.door, o.listen)
 	if err != nil {
 		return err
 	}
+	defer listener.Close()
 	o.ownWrapper(home, store, listener.Addr(), log)
 	if o.browser.value == "chrome" && os.Geteuid() == 0 && !o.chrome.NoSandbox {
 		log.Warn().Msg("Chrome does not run as root with its sandbox: serve as another user, or add --no-sandbox")
 	}
 
 	keeper, _ := backend.(interface{ KeepLastPage() bool })
-	server := proxy.New(proxy.Config{
+	config := proxy.Config{
 		Store:        slug + "/" + store.ID,
 		MaxClients:   int(o.maxClients),
 		AllowHosts:   o.allowHosts,
@@ -157,10 +155,14 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		KeepTabs:   o.onExit.value == "keep",
 		Attached:   o.browser.value == "attach",
 		AdminToken: admin, Auth: proxy.Auth{Token: token},
-		Downloads:  downloads, ArchiveDownloads: o.archiveDownloads && o.browser.value != "attach",
+		Downloads: downloads, ArchiveDownloads: o.archiveDownloads && o.browser.value != "attach",
 		Life:         life.forProxy(o.browser.value != "attach"),
 		StartTimeout: time.Duration(o.startTimeout),
-	})
+	}
+	if err := o.door.configure(&config, listenAddr(listener.Addr()), log); err != nil {
+		return err
+	}
+	server := proxy.New(config)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
 		if e := stop(cancel, server, o.keeps(backend), log, signals); err == nil {
@@ -168,6 +170,13 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		}
 	}()
 
+	us, err := o.door.announcement(listener)
+	if err == nil {
+		err = lock.Announce(us)
+	}
+	if err != nil {
+		return err
+	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	go life.run(ctx, server)
@@ -181,8 +190,10 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 			if err != nil {
 				return err
 			}
-			addr := listener.Addr()
-			fmt.Fprintf(stdout, "cdpmux %s ready http://%s connect ws://%s/client-<task_id>\n", slug, addr, addr)
+			fmt.Fprint(stdout, readyText(slug, us))
+			if us.Auth {
+				log.Info().Msg("clients need a token: cdpmux url prints an address that has it")
+			}
 		case err := <-served:
 			return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 		case sig := <-signals:
@@ -262,47 +273,6 @@ func stop(cancel context.CancelFunc, server *proxy.Server, end func() lifecycle.
 		return errNotVerified
 	}
 	return nil
-}
-
-// listen takes the given address, or the one remembered for the store; never
-// another one in its place.
-func listen(store *lifecycle.Store, given string) (net.Listener, error) {
-	if given == "" {
-		addr, err := store.Addr()
-		if err != nil {
-			return nil, err
-		}
-		return listenTCP(addr)
-	}
-	_, text, _ := net.SplitHostPort(given)
-	port, _ := strconv.Atoi(text) // checked before
-	if port == 0 {
-		return listenTCP(given)
-	}
-	owner, err := store.PortOwner(port)
-	if err != nil {
-		return nil, err
-	}
-	if owner != "" {
-		return nil, fmt.Errorf("port %d belongs to the store %s; choose another with --listen", port, owner)
-	}
-	listener, err := listenTCP(given)
-	if err != nil {
-		return nil, err
-	}
-	if err := store.Remember(listener.Addr().(*net.TCPAddr)); err != nil {
-		listener.Close()
-		return nil, err
-	}
-	return listener, nil
-}
-
-func listenTCP(addr string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is in use by another program; free it, or choose another address with --listen", addr)
-	}
-	return listener, err
 }
 
 // limitMemory makes the collector keep the process below 256 MiB where it can,

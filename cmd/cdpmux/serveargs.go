@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,10 +48,7 @@ func parseServe(args []string) (*serveOptions, error) {
 	if err := fromEnv(flags); err != nil {
 		return nil, err
 	}
-	if _, port, _ := net.SplitHostPort(o.listen); port == "0" {
-		return nil, errors.New("--listen with port 0 cannot be found again: give a port, or none")
-	}
-	for _, path := range slices.Concat([]string{o.chrome.Profile, o.chrome.Path, o.ziniaoAccount}, o.downloadRoots) {
+	for _, path := range slices.Concat([]string{o.chrome.Profile, o.chrome.Path, o.ziniaoAccount, o.door.tlsCert, o.door.tlsKey}, o.downloadRoots) {
 		if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("%s: give the whole path, from /", path)
 		}
@@ -68,20 +63,4 @@ func remember(store *lifecycle.Store, flags []string) error {
 		return nil
 	}
 	return store.Update(func(s *lifecycle.Store) { s.Serve = flags })
-}
-
-// rememberListen makes addr the store's, as serve --listen does.
-func rememberListen(store *lifecycle.Store, addr string) error {
-	tcp, err := net.ResolveTCPAddr("tcp", addr)
-	if err != nil {
-		return err
-	}
-	owner, err := store.PortOwner(tcp.Port)
-	if err != nil {
-		return err
-	}
-	if owner != "" {
-		return fmt.Errorf("port %d belongs to the store %s; choose another with --listen", tcp.Port, owner)
-	}
-	return store.Remember(tcp)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 // statusOptions are the flags of status.
 type statusOptions struct {
 	storeFlags
-	addr string
 	json bool
 }
 
@@ -41,8 +39,6 @@ func statusCommand() *cobra.Command {
 					return err
 				}
 				run = func(home *lifecycle.Home, stdout io.Writer) error { return o.one(home, slug, stdout) }
-			} else if o.addr != "" {
-				return errors.New("--listen is the address of one store: name it with --store")
 			}
 			home, err := openHome(o.home)
 			if err == nil {
@@ -55,15 +51,13 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	o.bind(cmd)
-	f := cmd.Flags()
-	f.StringVar(&o.addr, "listen", "", "where it listens (default: the store's remembered address)")
-	f.BoolVar(&o.json, "json", false, "print what the proxy answers; of every store, an array")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print what the proxy answers; of every store, an array")
 	return cmd
 }
 
 // one shows a store that is served.
 func (o *statusOptions) one(home *lifecycle.Home, slug string, stdout io.Writer) error {
-	served, err := openAdmin(home, slug, o.addr)
+	served, err := openAdmin(home, slug)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,11 +66,11 @@ func (o *statusOptions) all(home *lifecycle.Home, stdout io.Writer) error {
 
 func stateOf(ctx context.Context, home *lifecycle.Home, store *lifecycle.Store) storeState {
 	s := storeState{Store: store.Slug}
-	if store.Port != 0 {
-		s.Addr, _ = store.Addr() // which has a port already
+	s.Addr, _ = home.StoreAddr(store.Slug)
+	if at, held, _ := home.Holder(store.Slug); held {
+		s.PID, s.Addr = at.PID, cmp.Or(at.Addr, s.Addr)
 	}
-	s.PID, _, _ = home.Holder(store.Slug)
-	served, err := openAdmin(home, store.Slug, "")
+	served, err := openAdmin(home, store.Slug)
 	switch {
 	case errors.As(err, new(notServed)):
 		s.State = stateDown

@@ -60,7 +60,7 @@ func (o *stopOptions) run(home *lifecycle.Home, slug string) (lifecycle.Receipt,
 		}
 		return stopLeft(ctx, home, slug)
 	}
-	served, err := openAdmin(home, slug, "")
+	served, err := openAdmin(home, slug)
 	if errors.As(err, new(notServed)) {
 		return stopLeft(ctx, home, slug)
 	}
@@ -102,16 +102,17 @@ func (o *stopOptions) report(slug string, r lifecycle.Receipt, stdout io.Writer)
 // endProxy ends the process that serves the store, as SIGTERM does, and waits
 // until it is gone.
 func endProxy(ctx context.Context, home *lifecycle.Home, slug string) error {
-	pid, held, err := home.Holder(slug)
+	holder, held, err := home.Holder(slug)
 	if err != nil || !held {
 		return err
 	}
+	pid := holder.PID
 	listed := proc.Boot() != "" // this system tells of processes
 	server := proc.Identify(pid)
 	serves := !listed || proc.HasEntry(proc.Cmdline(pid), "serve") // stop and stores remove hold it, too, for a moment
 	// Only who holds the store still is who was looked at, and not one that has
 	// its pid by now.
-	if again, _, err := home.Holder(slug); err != nil || again != pid || pid == 0 || !serves {
+	if again, _, err := home.Holder(slug); err != nil || again.PID != pid || pid == 0 || !serves {
 		return errors.Join(err, &lifecycle.Failure{
 			Kind: lifecycle.CleanupPending, Text: fmt.Sprintf("the proxy of %s starts or ends just now", slug), Hint: "try again",
 		})
@@ -124,7 +125,7 @@ func endProxy(ctx context.Context, home *lifecycle.Home, slug string) error {
 		if err != nil {
 			return err
 		}
-		if holder != pid && !(listed && server.Alive()) {
+		if holder.PID != pid && !(listed && server.Alive()) {
 			return nil
 		}
 		select {

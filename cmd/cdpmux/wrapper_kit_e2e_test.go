@@ -149,7 +149,7 @@ func (a *agents) runOn(ctx context.Context, path, task, script string, args ...s
 func (a *agents) clients(t *testing.T) []string {
 	t.Helper()
 	var st proxy.Status
-	decode(t, json.RawMessage(cdpmux(t, "status", "--store", "t", "--home", a.mux.home, "--listen", a.mux.addr, "--json")), &st)
+	decode(t, json.RawMessage(cdpmux(t, "status", "--store", "t", "--home", a.mux.home, "--json")), &st)
 	var ids []string
 	for _, c := range st.Clients {
 		ids = append(ids, c.ID)

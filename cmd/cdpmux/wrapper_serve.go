@@ -35,7 +35,7 @@ func (o *serveOptions) ownWrapper(home *lifecycle.Home, store *lifecycle.Store, 
 		return
 	}
 	bin := wrapper.Bin{Dir: dir}
-	script, err := storeScript(home, bin, store, addr.String())
+	script, err := storeScript(home, bin, store, reach(addr))
 	if err == nil {
 		err = bin.Write(script)
 	}

@@ -1,0 +1,168 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"cdpmux/proxy/proxytest"
+)
+
+// hangsUp waits until the server closes a connection that it was sent nothing
+// more on.
+func hangsUp(t *testing.T, conn net.Conn) {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	if _, err := io.Copy(io.Discard, conn); err != nil && strings.Contains(err.Error(), "timeout") {
+		t.Error("it is still open")
+	}
+}
+
+// answers sends a request on an open connection and reads the status.
+func answers(t *testing.T, conn net.Conn, request string) int {
+	t.Helper()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	fmt.Fprint(conn, request)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+func (s *testServer) waiting(state http.ConnState) int {
+	s.crowd.mu.Lock()
+	defer s.crowd.mu.Unlock()
+	return s.crowd.count[state]
+}
+
+// Who sends no whole request keeps nobody out for long, and what is up stays up.
+func TestConnectionsWithoutARequestAreBounded(t *testing.T) {
+	const most = 8
+	s := startServer(t, func(s *testServer) { s.crowd.most = most })
+	c := proxytest.Dial(t, s.ws("/client-a"))
+	kept := handshakeNothing(t, s.addr)
+	defer kept.Close()
+	healthz := "GET /healthz HTTP/1.1\r\nHost: " + s.addr + "\r\n\r\n"
+	if status := answers(t, kept, healthz); status != 200 {
+		t.Fatalf("healthz: %d", status)
+	}
+	var silent []net.Conn
+	for i := range most {
+		conn := handshakeNothing(t, s.addr)
+		defer conn.Close()
+		fmt.Fprint(conn, "GET /client-slow HTTP/1.1\r\nX: "[:i*4]) // some of it, or nothing
+		silent = append(silent, conn)
+	}
+	await(t, "a crowd", func() bool { return s.waiting(http.StateNew) == most })
+	for range 3 {
+		conn := handshakeNothing(t, s.addr)
+		hangsUp(t, conn)
+		conn.Close()
+	}
+	if st := s.Status(); st.TurnedAway != 3 {
+		t.Errorf("turned away: %d, want 3", st.TurnedAway)
+	}
+	c.Call("", "Browser.getVersion", nil)
+	if status := answers(t, kept, healthz); status != 200 {
+		t.Errorf("a connection of before: %d", status)
+	}
+	for _, conn := range silent {
+		conn.Close()
+	}
+	await(t, "an end of the crowd", func() bool { return s.waiting(http.StateNew) == 0 })
+	proxytest.Dial(t, s.ws("/client-b")).Call("", "Browser.getVersion", nil)
+}
+
+// Connections that are kept for a further request are bounded, too.
+func TestIdleConnectionsAreBounded(t *testing.T) {
+	const most = 4
+	s := startServer(t, func(s *testServer) { s.crowd.most = most })
+	healthz := "GET /healthz HTTP/1.1\r\nHost: " + s.addr + "\r\n\r\n"
+	var kept []net.Conn
+	for i := range most + 2 {
+		conn := handshakeNothing(t, s.addr)
+		defer conn.Close()
+		if status := answers(t, conn, healthz); status != 200 {
+			t.Fatalf("healthz: %d", status)
+		}
+		if kept = append(kept, conn); i < most {
+			await(t, "it is idle", func() bool { return s.waiting(http.StateIdle) == i+1 })
+		}
+	}
+	for i, conn := range kept {
+		if i >= most {
+			hangsUp(t, conn)
+		} else if status := answers(t, conn, healthz); status != 200 {
+			t.Errorf("connection %d: %d", i, status)
+		}
+	}
+	if st := s.Status(); st.TurnedAway != 0 {
+		t.Errorf("turned away: %d", st.TurnedAway)
+	}
+}
+
+// A head that does not come to its end in time, and one that is too long.
+func TestHeadsAreBounded(t *testing.T) {
+	s := startServer(t, func(s *testServer) { s.http.ReadHeaderTimeout = 50 * time.Millisecond })
+	slow := handshakeNothing(t, s.addr)
+	defer slow.Close()
+	fmt.Fprint(slow, "GET /client-a HTTP/1.1\r\n")
+	hangsUp(t, slow)
+
+	s = startServer(t, nil)
+	if s.http.ReadHeaderTimeout != 5*time.Second {
+		t.Errorf("a head may take %s", s.http.ReadHeaderTimeout)
+	}
+	for size, want := range map[int]int{60 << 10: 200, 64 << 10: 431, 1 << 20: 431} {
+		conn := handshakeNothing(t, s.addr)
+		go func() { // it may be refused before it is sent
+			fmt.Fprint(conn, "GET /healthz HTTP/1.1\r\nHost: "+s.addr+"\r\nX: "+strings.Repeat("x", size)+"\r\n\r\n")
+		}()
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != want {
+			t.Errorf("%d bytes: %+v, %v, want %d", size, resp, err, want)
+		}
+		conn.Close()
+	}
+}
+
+// A body that does not come holds nothing for ever, where it is read and where
+// it is not; one that came bounds nothing.
+func TestBodiesAreBounded(t *testing.T) {
+	s := startServer(t, func(s *testServer) {
+		s.cfg.AdminToken = testAdmin
+		s.limits.body = 50 * time.Millisecond
+	})
+	for _, line := range []string{"POST /v1/hold", "GET /healthz", "POST /client-a/json/new"} {
+		conn := handshakeNothing(t, s.addr)
+		fmt.Fprint(conn, line+" HTTP/1.1\r\nHost: "+s.addr+"\r\n"+bearer+testAdmin+"\r\nContent-Length: 1000\r\n\r\n{")
+		hangsUp(t, conn)
+		conn.Close()
+	}
+	release := make(chan struct{})
+	slow := startServer(t, func(s *testServer) {
+		s.limits.body = 50 * time.Millisecond
+		s.address = func(ctx context.Context) (string, error) {
+			select {
+			case <-release:
+				return s.browser.URL(), nil
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		}
+	})
+	time.AfterFunc(300*time.Millisecond, func() { close(release) }) // well after the bound
+	if status, body := slow.raw(t, "POST /v1/browser/start HTTP/1.1\r\nHost: "+slow.addr+"\r\nContent-Length: 2\r\n\r\n{}"); status != 200 {
+		t.Errorf("an answer that takes longer than a body may: %d %q", status, body)
+	}
+}
