@@ -26,7 +26,7 @@ type mux struct {
 	killed bool
 }
 
-var readyLine = regexp.MustCompile(`^cdpmux t ready http://(\S+) connect ws://(\S+)/client-<task_id>\n$`)
+var readyLine = regexp.MustCompile(`^cdpmux t ready http://(\S+) connect ws://([^/]+)(?:/t/<capability>)?/client-<task_id>\n$`)
 
 // Tests that measure, or look at all processes of the machine, run alone. Those
 // that only wait for browsers are parallel: they run after all the others.
