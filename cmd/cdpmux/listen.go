@@ -37,7 +37,7 @@ func listen(store *lifecycle.Store, door *doorOptions, given string) (net.Listen
 	var listener net.Listener
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		listener, err = lifecycle.ListenUnix(path)
-	} else if listener, err = net.Listen("tcp", addr); errors.Is(err, syscall.EADDRINUSE) {
+	} else if listener, err = net.Listen(network(addr), addr); errors.Is(err, syscall.EADDRINUSE) {
 		err = fmt.Errorf("%s is in use by another program; free it, or choose another address with --listen", addr)
 	}
 	if err != nil {
@@ -50,6 +50,14 @@ func listen(store *lifecycle.Store, door *doorOptions, given string) (net.Listen
 		}
 	}
 	return listener, nil
+}
+
+// network keeps 0.0.0.0 from meaning every IPv6 address, too.
+func network(addr string) string {
+	if at, err := netip.ParseAddrPort(addr); err == nil && at.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 // rememberListen makes addr the store's, as serve --listen does.
