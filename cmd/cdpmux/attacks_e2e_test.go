@@ -252,7 +252,9 @@ func TestAttacksByTheBrowser(t *testing.T) {
 	defer elsewhere.Close()
 	there := strings.TrimPrefix(elsewhere.URL, "http://")
 	for _, answer := range []http.HandlerFunc{
-		func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusFound) },
+		func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusFound)
+		},
 		func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 		},
@@ -315,4 +317,3 @@ func inParallel(workers int, tries []func()) {
 	}
 	together(all...)
 }
-
