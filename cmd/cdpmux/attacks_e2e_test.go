@@ -38,7 +38,7 @@ func (a *tally) tried(success bool, format string, args ...any) {
 
 // print says how it went.
 func (a *tally) print() {
-	fmt.Printf("%s: attempts %d, successes %d\n", a.t.Name(), a.attempts, a.successes)
+	a.t.Logf("attempts %d, successes %d", a.attempts, a.successes)
 }
 
 // fortress is a proxy that lets in only who has a credential, with a client in
