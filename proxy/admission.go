@@ -25,9 +25,13 @@ type visitor struct {
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request, path string) (visitor, bool) {
 	peer := s.cfg.TrustedProxies.Peer(r)
 	v := visitor{path: path, base: s.base(r, peer)}
-	if refusal := s.door().Refuse(r.Header, peer.Host, access.IP(localAddr(r))); refusal.Status != 0 {
-		sendText(w, refusal.Status, refusal.Text)
-		return v, false
+	// What a proxy forwards counts besides what it sent: a page that had a name
+	// point to this machine could forward, too.
+	for _, host := range []string{r.Host, peer.Host} {
+		if refusal := s.door().Refuse(r.Header, host, access.IP(localAddr(r))); refusal.Status != 0 {
+			sendText(w, refusal.Status, refusal.Text)
+			return v, false
+		}
 	}
 	if path == "/healthz" || path == "/readyz" {
 		return v, true
@@ -126,7 +130,11 @@ func sendChallenge(w http.ResponseWriter, p problem) {
 func (s *Server) wrongCredential(w http.ResponseWriter, from netip.Addr) {
 	wait := s.guesses.Wrong(time.Now())
 	if wait == 0 {
-		s.log.Warn().Stringer("from", from).Msg("a wrong token or capability was refused")
+		e := s.log.Warn()
+		if from.IsValid() {
+			e.Stringer("from", from)
+		}
+		e.Msg("a wrong token or capability was refused")
 		sendUnauthenticated(w)
 		return
 	}

@@ -352,6 +352,9 @@ func TestForwardedHeaders(t *testing.T) {
 	if got := socket(trusted, "X-Forwarded-Host: evil.example"); got != "500" {
 		t.Errorf("a forwarded name that is not allowed: %s", got)
 	}
+	if status, _ := trusted.raw(t, "GET /client-a/json/list HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: localhost\r\n\r\n"); status != 500 {
+		t.Errorf("a name that is not allowed, forwarded as another: %d", status)
+	}
 	if _, body := trusted.request(t, "PUT /client-a/json/new?about:blank", forwarded...); !strings.Contains(body, "inspector.html?wss=cdp.example.com/client-a/devtools/page/") {
 		t.Errorf("tab: %s", body)
 	}

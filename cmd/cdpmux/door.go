@@ -132,6 +132,11 @@ func (d *doorOptions) configure(c *proxy.Config, listen string, log zerolog.Logg
 	case !inside(listen) && d.tlsCert == "" && (c.PublicURL == nil || c.PublicURL.Scheme == "http"):
 		log.Warn().Msg("other machines come in without TLS: tokens and pages can be read on the way; add --tls-cert and --tls-key")
 	}
+	if host, _, err := net.SplitHostPort(listen); err == nil && c.PublicURL == nil {
+		if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+			log.Info().Msg("cdpmux url prints an address for this machine only: say with --public-url how others reach it")
+		}
+	}
 	return nil
 }
 

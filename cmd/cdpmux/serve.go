@@ -31,7 +31,8 @@ both, gently. Each flag --a-b can also be given as variable CDPMUX_A_B; the flag
 wins.`,
 		Example: `  cdpmux serve --store shop
   cdpmux serve --store shop --headless
-  cdpmux serve --store mine --browser attach --endpoint http://127.0.0.1:9222`,
+  cdpmux serve --store mine --browser attach --endpoint http://127.0.0.1:9222
+  cdpmux serve --store shop --listen 0.0.0.0:9400 --tls-cert cert.pem --tls-key key.pem --public-url https://host.example:9400`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
