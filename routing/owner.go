@@ -13,7 +13,7 @@ func (r *Router) findOwner(t *target) {
 	case i.Type == typeBrowser, i.Type == typeBrowserUI, i.Subtype != "":
 		// A root's own browser target is owned when its root is known, a
 		// prerendered page when the eye of its tab is told of it.
-	case closedScheme([]byte(t.url), r.openSchemes) != "":
+	case i.ParentID == "" && closedScheme([]byte(t.url), r.openSchemes) != "":
 		// No command of a client opens it, but a file that was dropped on a
 		// page does, and a script on the New Tab page.
 	case i.OpenerID != "":
