@@ -45,6 +45,8 @@ func (s *Server) apply(actions []routing.Action) {
 			s.aborted(a.Download)
 		case routing.Note:
 			s.log.Warn().Msg(a.Text)
+		case routing.Audited:
+			s.cfg.Audit.put(a.Decision)
 		}
 	}
 	clear(actions) // they point to messages that are others' now

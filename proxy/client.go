@@ -149,6 +149,7 @@ func (c *client) readLoop(s *Server) error {
 			continue
 		}
 		backlog, ahead := s.fromClient(c, batch)
+		s.cfg.Audit.wait(c.gone)
 		clear(batch) // it points to messages that are others' now
 		batch = batch[:0]
 		if backlog != nil {

@@ -153,7 +153,11 @@ func (s *Server) serveNew(w http.ResponseWriter, r *http.Request, a address, que
 		return
 	}
 	if result.Err != "" {
-		sendJSON(w, http.StatusInternalServerError, "Could not create new page: "+result.Err)
+		status := http.StatusInternalServerError
+		if result.Refused {
+			status = http.StatusForbidden
+		}
+		sendJSON(w, status, "Could not create new page: "+result.Err)
 		return
 	}
 	for _, t := range s.list(a.client, forTab) {
@@ -194,6 +198,8 @@ func (s *Server) serveTabCommand(w http.ResponseWriter, r *http.Request, a addre
 	})
 	switch {
 	case !ok:
+	case result.Refused:
+		sendJSON(w, http.StatusForbidden, result.Err)
 	case strings.HasPrefix(result.Err, "No such target id: "):
 		sendJSON(w, http.StatusNotFound, result.Err)
 	case result.Err != "":
@@ -213,6 +219,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, start func(token ui
 	s.requests[token] = done
 	s.apply(start(token))
 	s.mu.Unlock()
+	s.cfg.Audit.wait(r.Context().Done())
 
 	ctx, cancel := context.WithTimeout(r.Context(), s.limits.answer)
 	defer cancel()

@@ -44,6 +44,7 @@ type Config struct {
 	Attached         bool            // the browser outlives the proxy: tabs of before are looked for at once
 	Downloads        *download.Store // nil: they are left to Chrome
 	ArchiveDownloads bool            // at the browser's start files of before are moved away
+	Audit            *Audit          // of decisions on commands, closed by its opener after Wait; nil: none
 
 	Life         Life
 	StartTimeout time.Duration // of Life.Start and the connection; 0 is none
@@ -111,6 +112,7 @@ func New(cfg Config) *Server {
 	if cfg.Downloads != nil {
 		cfg.Router.Staging = cfg.Downloads.Staging()
 	}
+	cfg.Router.Audit = cfg.Audit != nil
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, limits: defaultLimits,
 		router:    routing.New(cfg.Router),

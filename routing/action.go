@@ -28,6 +28,8 @@ const (
 	Aborted
 	// Note: Text is for the log.
 	Note
+	// Audited: Decision was made. Comes with Config.Audit only.
+	Audited
 )
 
 // Action is one verdict for the caller to carry out, in the order given.
@@ -41,12 +43,14 @@ type Action struct {
 	Text   string
 
 	Download *Download
+	Decision *Decision
 }
 
 // Result is the outcome of an HTTP request that needed the browser.
 type Result struct {
 	TargetID string // of the tab that was made
 	Err      string // why not, in Chrome's words; empty when it worked
+	Refused  bool   // the policy, not Chrome, says so
 }
 
 // Reason is why the Router ends a connection. Package proxy has the close

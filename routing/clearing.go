@@ -18,7 +18,7 @@ func (r *Router) clear(c *conn, s *session, m *Message, env *Envelope) {
 		r.forward(c, s, m, env)
 		return
 	}
-	r.reply(s, env.ID, errorBody(codeServer, string(env.Method)+" wipes the login that all clients share: start cdpmux with --allow-clearing to let it"))
+	r.deny(s, env, "policy", string(env.Method)+" wipes the login that all clients share: start cdpmux with --allow-clearing to let it")
 }
 
 // clearData is clear when cookies are among what is to be cleared.

@@ -25,6 +25,10 @@ func (r *Router) FromClient(now time.Time, id ConnID, m *Message, env *Envelope,
 func (r *Router) command(c *conn, via *session, m *Message, env *Envelope) {
 	s := r.resolve(via, env.Session)
 	if s == nil {
+		if r.audit {
+			r.denied = "session"
+			r.record(c.client.id, audited(env.Method), "", allow)
+		}
 		r.reply(via, env.ID, errorBody(codeSession, textNoSession))
 		return
 	}
@@ -72,6 +76,7 @@ func (r *Router) hideForeign(q *request, m *Message, env *Envelope) {
 		foreign := string(v.Of(m.Text()))
 		q.hidden, q.foreign = strings.Repeat("Z", len(foreign)), foreign
 		copy(v.Of(m.Text()), q.hidden)
+		r.denied = "foreign"
 	}
 	if env.TargetID != nil {
 		if t := r.targets[string(env.TargetID)]; r.visible(q.conn.client, t) {

@@ -3,8 +3,11 @@ package routing
 // createTarget goes through the proxy's own root, where the reply comes even
 // when the client leaves: the tab must not be left without an owner.
 func (r *Router) createTarget(c *conn, s *session, m *Message, env *Envelope) {
+	if r.closes(s, m, env) {
+		return
+	}
 	if r.full(c.client) {
-		r.reply(s, env.ID, errorBody(codeServer, r.fullText()))
+		r.deny(s, env, "cap", r.fullText())
 		return
 	}
 	params := object(m, env)

@@ -46,6 +46,17 @@ func (r *Router) eyeOpened(s *session, info *targetInfo) {
 func (r *Router) eyeEnabled(q *request, _ *Message, env *Envelope) {
 	if s := q.via; s != nil && s.target != nil && !failed(env) {
 		s.target.seen = true
+		if s.target.newTab { // it may have gone on before
+			r.ask(s, cdppage.CommandGetFrameTree, nil, (*Router).frameTreeKnown)
+		}
+	}
+}
+
+func (r *Router) frameTreeKnown(q *request, m *Message, env *Envelope) {
+	if s := q.via; s != nil && s.target != nil && s.target.owner != nil && !failed(env) {
+		result := env.Result.Of(m.Text())
+		v, _ := Member(result, "frameTree")
+		r.strayed(s.target, v.Of(result))
 	}
 }
 
@@ -87,6 +98,9 @@ func (r *Router) eyeEvent(s *session, m *Message, env *Envelope) {
 		t.dialog = nil
 	default:
 		if t.info.Type == typePage {
+			if string(env.Method) == eventFrameNavigated {
+				r.strayed(t, params)
+			}
 			t.navigated(string(env.Method), params)
 		}
 	}

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -18,6 +19,8 @@ var update = flag.Bool("update", false, "write what the Router does now into the
 // in the lines below. Steps:
 //
 //	staging DIR           from here on downloads are the proxy's
+//	rules JSON            the operator's policy file, called policy.json, says so
+//	audit                 decisions are told
 //	start                 the browser is up and has answered the proxy's set-up
 //	open c1 alice         client alice connects as c1 and has its root ROOT-c1
 //	connect c1 alice      … connects only
@@ -36,7 +39,8 @@ var update = flag.Bool("update", false, "write what the Router does now into the
 //	tick 5s               so much time passes
 //
 // What came of it, with # for the proxy's ids: `>b TEXT`, `>c1 TEXT`, `opened c1`, `close c1 REASON`,
-// `answer TOKEN ID ERR`, `save`, `discard` or `aborted` with the download, `note TEXT`.
+// `answer TOKEN ID ERR`, `save`, `discard` or `aborted` with the download, `note TEXT`,
+// `audited CLIENT METHOD TARGET KIND WHY`.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
 	if err != nil || len(files) == 0 {
@@ -125,6 +129,16 @@ func (p *player) step(line string) []string {
 	switch f[0] {
 	case "staging":
 		p.r.staging = f[1]
+		return nil
+	case "rules":
+		rules, err := ParseRules("policy.json", []byte(strings.TrimPrefix(line, "rules ")))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.r.rules = rules
+		return nil
+	case "audit":
+		p.r.audit = true
 		return nil
 	case "saved":
 		path := strings.Join(f[2:], " ")
@@ -273,6 +287,9 @@ func (p *player) render(as []Action) []string {
 		case Save, Discard, Aborted:
 			kind := map[Kind]string{Save: "save", Discard: "discard", Aborted: "aborted"}[a.Kind]
 			out = append(out, fmt.Sprintf("%s %+v", kind, *a.Download))
+		case Audited:
+			d := a.Decision
+			out = append(out, strings.TrimRight(fmt.Sprintf("audited %s %s %s %s %s", cmp.Or(d.Client, "-"), d.Method, cmp.Or(d.Target, "-"), d.Kind, d.Why), " "))
 		case Note:
 			out = append(out, "note "+a.Text)
 		}

@@ -25,6 +25,8 @@ const (
 	eventPageDownloadMoves  = "Page.downloadProgress"
 
 	commandNavigate           = "Page.navigate"
+	commandSetFiles           = "DOM.setFileInputFiles"
+	commandDispatchDrag       = "Input.dispatchDragEvent"
 	commandSendMessage        = "Target.sendMessageToTarget"
 	commandFetchEnable        = "Fetch.enable"
 	commandFetchDisable       = "Fetch.disable"

@@ -41,7 +41,13 @@ func (t *target) navigated(event string, params []byte) {
 // navigate notes what a client makes its page do: of the first navigation the
 // eye may be told too late, and of what went wrong never.
 func (r *Router) navigate(c *conn, s *session, m *Message, env *Envelope) {
+	if r.closes(s, m, env) {
+		return
+	}
 	t := s.target
+	if t != nil && isNewTabPage([]byte(stringParam(object(m, env), "url"))) {
+		t.newTab = true
+	}
 	if frame := stringParam(object(m, env), "frameId"); t == nil || t.info.Type != typePage || frame != "" && frame != t.id {
 		r.forward(c, s, m, env)
 		return

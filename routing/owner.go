@@ -13,6 +13,9 @@ func (r *Router) findOwner(t *target) {
 	case i.Type == typeBrowser, i.Type == typeBrowserUI, i.Subtype != "":
 		// A root's own browser target is owned when its root is known, a
 		// prerendered page when the eye of its tab is told of it.
+	case i.ParentID == "" && closedScheme([]byte(t.url), r.openSchemes) != "":
+		// No command of a client opens it, but a file that was dropped on a
+		// page does, and a script on the New Tab page.
 	case i.OpenerID != "":
 		r.inherit(t, r.targets[i.OpenerID])
 	case i.ParentID != "":
@@ -33,8 +36,11 @@ func (r *Router) findOwner(t *target) {
 
 // inherit gives a target to the owner of the one that it came from.
 func (r *Router) inherit(t, from *target) {
+	if from == nil {
+		return
+	}
+	t.newTab = t.newTab || from.newTab
 	switch {
-	case from == nil:
 	case from.owner != nil:
 		r.own(t, from.owner)
 	case from.pending:

@@ -53,7 +53,7 @@ func init() { // not at the declaration: the handlers lead back to the table
 		// Targets and sessions.
 		cdptarget.CommandGetTargets:             {scope, "shows its own targets only", (*Router).getTargets},
 		cdptarget.CommandGetTargetInfo:          {scope, "attached is the client's own truth", (*Router).getTargetInfo},
-		cdptarget.CommandCreateTarget:           {scope, "makes it the client's, in a window of its own", (*Router).createTarget},
+		cdptarget.CommandCreateTarget:           {scope, "makes it the client's, in a window of its own; closed schemes are refused", (*Router).createTarget},
 		cdptarget.CommandCloseTarget:            {scope, "its own targets only; its window counts it no longer", (*Router).closeTargetCommand},
 		cdptarget.CommandActivateTarget:         {scope, "its own targets only, which have windows of their own", nil},
 		cdptarget.CommandAttachToTarget:         {scope, "its own targets only; a non-flat session is made of a flat one", (*Router).attachToTarget},
@@ -107,7 +107,9 @@ func init() { // not at the declaration: the handlers lead back to the table
 		memory.CommandSimulatePressureNotification:       {refuse, "browser-wide", notAllowed},
 
 		// Pages.
-		commandNavigate: {allow, "what it says of a failure is noted for the operator", (*Router).navigate},
+		commandNavigate:     {scope, "closed schemes are refused; what it says of a failure is noted for the operator", (*Router).navigate},
+		commandSetFiles:     {scope, "files below the operator's upload roots, if there are any", (*Router).setFiles},
+		commandDispatchDrag: {scope, "files below the operator's upload roots, if there are any", (*Router).drag},
 
 		// What all share: the login, the certificate checks, the trace.
 		storage.CommandGetCookies:                   {allow, "the login is for all", nil},
@@ -144,23 +146,52 @@ func init() { // not at the declaration: the handlers lead back to the table
 
 // apply does what the policy says of a command.
 func (r *Router) apply(c *conn, s *session, m *Message, env *Envelope) {
+	if !r.audit {
+		r.decide(c, s, m, env)
+		return
+	}
+	method, target := audited(env.Method), s.targetID // the message goes on
+	if s.root {
+		target = ""
+	}
+	v := r.decide(c, s, m, env)
+	r.record(c.client.id, method, target, v)
+}
+
+// decide is apply, and returns the verdict of the method's row.
+func (r *Router) decide(c *conn, s *session, m *Message, env *Envelope) verdict {
 	rule, ok := policy[string(env.Method)]
 	r.limit = limitOf(s, env.Method)
 	domain, _, _ := bytes.Cut(env.Method, []byte("."))
+	closed := !ok && domains[string(domain)] != ""
+	if r.rules != nil {
+		switch says, n := r.rules.of(c.client.id, string(env.Method)); says {
+		case ruledOut:
+			r.deny(s, env, "rule", r.rules.refusal(c.client.id, string(env.Method), n))
+			return rule.verdict
+		case granted:
+			if closed || rule.verdict == refuse {
+				r.forward(c, s, m, env)
+				return allow
+			}
+		}
+	}
 	switch {
-	case !ok && domains[string(domain)] != "":
+	case closed:
 		notAllowed(r, c, s, m, env)
 	case ok && rule.do != nil:
 		rule.do(r, c, s, m, env)
 	case !ok && s.root:
+		r.denied = "unknown"
 		r.reply(s, env.ID, errorBody(codeMethod, "'"+string(env.Method)+"' wasn't found"))
 	default:
 		r.forward(c, s, m, env)
 	}
+	return rule.verdict
 }
 
 func notAllowed(r *Router, _ *conn, s *session, _ *Message, env *Envelope) {
-	r.reply(s, env.ID, errorBody(codeServer, textNotAllowed))
+	r.deny(s, env, "policy", textNotAllowed)
 }
 
 func notAtRoot(r *Router, c *conn, s *session, m *Message, env *Envelope) {

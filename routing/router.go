@@ -26,6 +26,9 @@ type Router struct {
 	socketGrace time.Duration
 	keepLast    bool
 	staging     string
+	openSchemes []string
+	rules       *Rules
+	audit       bool
 
 	// the browser
 	up             bool            // between BrowserReady and BrowserLost
@@ -63,9 +66,10 @@ type Router struct {
 	spare    *request // request structs to use again
 
 	// of the entry point at work
-	now   time.Time
-	limit limit // of the command at work
-	out   []Action
+	now    time.Time
+	limit  limit  // of the command at work
+	denied string // why it was refused, for the audit
+	out    []Action
 }
 
 // begin opens an entry point.
@@ -80,12 +84,15 @@ type Config struct {
 	RejectTabs     bool          // refuse a tab too many, instead of closing the one used least recently
 	KeepLastPage   bool          // the browser ends with its last page, so an empty one takes its place
 	Staging        string        // where Chrome puts downloads; "": they are left to Chrome
+	AllowSchemes   []string      // of Schemes, those whose addresses clients may load
+	Rules          *Rules        // the operator's; nil: none
+	Audit          bool          // say of each command what became of it
 	SocketGrace    time.Duration // tabs that HTTP made stay so long after their last page socket, or without any
 }
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging, keepLast: cfg.KeepLastPage}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging, keepLast: cfg.KeepLastPage, openSchemes: cfg.AllowSchemes, rules: cfg.Rules, audit: cfg.Audit}
 	r.deadlines.times = times
 	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()

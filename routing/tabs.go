@@ -62,16 +62,39 @@ func (r *Router) NewTab(now time.Time, client, url string, forTab bool, token ui
 	if r.absent(token) {
 		return r.out
 	}
-	cl := r.client(client)
-	if r.full(cl) {
-		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: Result{Err: r.fullText()}})
+	if r.refusesNew(client, url, token) {
 		return r.out
 	}
+	cl := r.client(client)
 	w, newWindow := r.place(cl, false, false)
 	q := r.ask(nil, cdptarget.CommandCreateTarget, cdptarget.CreateTargetParams{URL: url, NewWindow: &newWindow, ForTab: &forTab}, (*Router).targetMade)
 	q.client, q.window, q.token = cl, w, token
 	r.creating = append(r.creating, q)
 	return r.out
+}
+
+// refusesNew answers a PUT /json/new that the policy refuses.
+func (r *Router) refusesNew(client, url string, token uint64) bool {
+	const method = "PUT /json/new"
+	says, n := r.rules.of(client, cdptarget.CommandCreateTarget)
+	scheme := closedScheme([]byte(url), r.openSchemes)
+	cl := r.clients[client]
+	result := Result{Refused: true}
+	switch {
+	case says == ruledOut:
+		r.denied, result.Err = "rule", r.rules.refusal(client, method, n)
+	case scheme != "":
+		r.denied, result.Err = "scheme", closedText(scheme)
+	case cl != nil && r.full(cl):
+		r.denied, result = "cap", Result{Err: r.fullText()}
+	}
+	if r.audit {
+		r.record(client, method, "", allow)
+	}
+	if result.Err != "" {
+		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: result})
+	}
+	return result.Err != ""
 }
 
 // absent answers an HTTP request for which there is no browser any more.
@@ -85,12 +108,7 @@ func (r *Router) absent(token uint64) bool {
 // CloseTab closes a client's target.
 func (r *Router) CloseTab(now time.Time, client, id string, token uint64, out []Action) []Action {
 	r.begin(now, out)
-	t := r.httpTarget(client, id, token)
-	switch {
-	case t == nil:
-	case r.shared(t):
-		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: Result{Err: textNotAllowed}})
-	default:
+	if t := r.httpTarget(client, id, token, cdptarget.CommandCloseTarget); t != nil {
 		r.leaving(t)
 		r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(id)}, (*Router).answered).token = token
 	}
@@ -100,18 +118,38 @@ func (r *Router) CloseTab(now time.Time, client, id string, token uint64, out []
 // ActivateTab brings a client's target to the front.
 func (r *Router) ActivateTab(now time.Time, client, id string, token uint64, out []Action) []Action {
 	r.begin(now, out)
-	if t := r.httpTarget(client, id, token); t != nil {
+	if t := r.httpTarget(client, id, token, cdptarget.CommandActivateTarget); t != nil {
 		r.use(t)
 		r.ask(nil, cdptarget.CommandActivateTarget, cdptarget.ActivateTargetParams{TargetID: cdptarget.ID(id)}, (*Router).answered).token = token
 	}
 	return r.out
 }
 
-// httpTarget finds a client's target, or answers that there is none.
-func (r *Router) httpTarget(client, id string, token uint64) *target {
-	t := r.targets[id]
-	if cl := r.clients[client]; cl == nil || !r.visible(cl, t) {
-		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: Result{Err: "No such target id: " + id}})
+// httpTarget finds the client's target that GET /json/close or activate means;
+// method is what those are over CDP. Otherwise it answers.
+func (r *Router) httpTarget(client, id string, token uint64, method string) *target {
+	t, known := r.targets[id], ""
+	request := "GET /json/activate"
+	if method == cdptarget.CommandCloseTarget {
+		request = "GET /json/close"
+	}
+	says, n := r.rules.of(client, method)
+	var result Result
+	switch cl := r.clients[client]; {
+	case says == ruledOut:
+		r.denied, result = "rule", Result{Refused: true, Err: r.rules.refusal(client, request, n)}
+	case cl == nil || !r.visible(cl, t):
+		r.denied, result.Err = "foreign", "No such target id: "+id
+	case method == cdptarget.CommandCloseTarget && r.shared(t):
+		r.denied, result.Err = "policy", textNotAllowed
+	default:
+		known = id
+	}
+	if r.audit {
+		r.record(client, request, known, allow)
+	}
+	if result.Err != "" {
+		r.out = append(r.out, Action{Kind: Answer, Token: token, Result: result})
 		return nil
 	}
 	return t

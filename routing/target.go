@@ -33,6 +33,7 @@ type target struct {
 	visited     bool        // it has shown anything but about:blank
 	viewers     []*client   // of a service or shared worker: who sees it
 	watched     bool        // of a tab: the eye is on it
+	newTab      bool        // it has shown the New Tab page, or was opened by one that had: see strayed
 	dialog      *session    // the eye's session that can close the open dialog
 	left        time.Time   // when a connection of its owner ended
 	lingers     int         // counts the times that linger was asked
@@ -72,7 +73,10 @@ func (r *Router) created(raw []byte) {
 		return
 	}
 	r.lastUse++
-	t := &target{id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, visited: isPlace(info.URL), born: r.lastUse, used: r.lastUse}
+	t := &target{
+		id: info.TargetID, info: info, raw: bytes.Clone(raw), url: info.URL, visited: isPlace(info.URL), newTab: isNewTabPage([]byte(info.URL)),
+		born: r.lastUse, used: r.lastUse,
+	}
 	r.targets[t.id] = t
 	if s := r.sessionOnBrowser(t); s != nil { // a root is attached before it is announced
 		s.target = t

@@ -44,6 +44,8 @@ type serveOptions struct {
 	maxClients               uint
 	allowClearing            bool
 	allowHosts, allowOrigins []string
+	allowSchemes             []string
+	policyFile, auditFile    string
 
 	web, noWrapper bool
 	reap           bool
@@ -110,6 +112,9 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.Var(&o.relaunchWindow, "relaunch-window", "see --relaunch-max; 0 is no limit")
 	f.Var(&o.lockWait, "lock-wait", "how long a browser waits for its turn to start on this machine")
 	f.BoolVar(&o.allowClearing, "allow-clearing", false, "let clients wipe cookies that all share")
+	f.StringSliceVar(&o.allowSchemes, "allow-scheme", nil, "let clients load addresses of scheme `S`: file, chrome, devtools, view-source, …; may be repeated")
+	f.StringVar(&o.policyFile, "policy", "", "`FILE`, JSON, of what clients may not do, or may do besides")
+	f.StringVar(&o.auditFile, "audit", "", "`FILE` that each decision on a command is added to, a line of JSON")
 	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
 	f.UintVar(&o.workerSlots, "worker-slots", uint(wrapper.Defaults().Slots), "workers `N` that a call of the wrapper may name; 0 is none")
@@ -135,6 +140,9 @@ func (o *serveOptions) check() error {
 		return fmt.Errorf("--worker-slots %d: at most %d", o.workerSlots, wrapper.MaxSlots)
 	}
 	if _, err := storeSlug(o.store, o.id, o.web); err != nil {
+		return err
+	}
+	if _, err := o.rules(); err != nil {
 		return err
 	}
 	if _, err := o.backend(zerolog.Nop(), nil, ""); err != nil {

@@ -129,6 +129,19 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
+	rules, err := o.rules()
+	if err != nil {
+		return err
+	}
+	audit, err := o.openAudit(log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := audit.Close(); err != nil {
+			log.Error().Err(err).Msg("close the audit")
+		}
+	}()
 	listener, err := listen(store, &o.door, o.listen)
 	if err != nil {
 		return err
@@ -148,7 +161,8 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		Router: routing.Config{
 			Windows: windows, AllowClearing: o.allowClearing, RequestTimeout: time.Duration(o.requestTimeout),
 			KeepLastPage: keeper != nil && keeper.KeepLastPage(),
-			TabCap:       int(o.tabCap), RejectTabs: o.tabCapPolicy.value == "reject",
+			AllowSchemes: o.allowSchemes, Rules: rules,
+			TabCap: int(o.tabCap), RejectTabs: o.tabCapPolicy.value == "reject",
 		},
 		Logger:     log,
 		Grace:      time.Duration(o.grace),
@@ -156,6 +170,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		KeepTabs:   o.onExit.value == "keep",
 		Attached:   o.browser.value == "attach",
 		AdminToken: admin, Auth: proxy.Auth{Token: token},
+		Audit:     audit,
 		Downloads: downloads, ArchiveDownloads: o.archiveDownloads && o.browser.value != "attach",
 		Life:         life.forProxy(o.browser.value != "attach"),
 		StartTimeout: time.Duration(o.startTimeout),

@@ -48,7 +48,7 @@ func parseServe(args []string) (*serveOptions, error) {
 	if err := fromEnv(flags); err != nil {
 		return nil, err
 	}
-	for _, path := range slices.Concat([]string{o.chrome.Profile, o.chrome.Path, o.ziniaoAccount, o.door.tlsCert, o.door.tlsKey}, o.downloadRoots) {
+	for _, path := range slices.Concat([]string{o.chrome.Profile, o.chrome.Path, o.ziniaoAccount, o.door.tlsCert, o.door.tlsKey, o.policyFile, o.auditFile}, o.downloadRoots) {
 		if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("%s: give the whole path, from /", path)
 		}
