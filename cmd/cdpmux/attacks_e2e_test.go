@@ -172,6 +172,51 @@ func TestAttacksWithoutTheCredential(t *testing.T) {
 	}
 }
 
+// A web page that points a name of its own at this machine, or says whose it
+// is, gets nothing, even with the right token.
+func TestAttacksByName(t *testing.T) {
+	t.Parallel()
+	f := newFortress(t)
+	defer f.print()
+	_, port, _ := strings.Cut(f.addr, ":")
+	right := "Authorization: Bearer " + f.token
+	heads := [][]string{
+		{"Host: " + f.addr, "Sec-Fetch-Site: cross-site"}, {"Host: " + f.addr, "Sec-Fetch-Site: same-site"}, {"Host: " + f.addr, "Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"},
+		{"Host: " + f.addr, "Host: evil.example"}, {"Host: evil.example", "X-Forwarded-Host: localhost"},
+	}
+	for _, host := range []string{
+		"evil.example", "localhost.evil.example", "evil.localhost.example", "127.0.0.1.evil.example", "127.0.0.1.nip.io", "2130706433", "0x7f000001", "0177.0.0.1", "127.1",
+		"xn--lcalhost-0l0d", "loca\xe2\x84\x93host", "localhost@evil.example", "evil.example#localhost", "evil.example:80:localhost", "[::1].evil.example", "[evil.example]",
+	} {
+		heads = append(heads, []string{"Host: " + host}, []string{"Host: " + host + ":" + port})
+	}
+	for _, origin := range []string{
+		"", "null", "http://evil.example", "https://evil.example", "http://" + f.addr, "http://localhost:" + port, "file://", "devtools://devtools",
+		"chrome-extension://aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "http://127.0.0.1", "http://[::1]:" + port, "http://evil.example http://localhost",
+	} {
+		heads = append(heads, []string{"Host: " + f.addr, "Origin: " + origin})
+	}
+	var tries []func()
+	for _, path := range servedPaths("victim", f.page.TargetID) {
+		for _, method := range []string{"GET", "UPGRADE"} { // the door comes before the method
+			for _, head := range heads {
+				tries = append(tries, func() {
+					lines := []string{method + " " + path + " HTTP/1.1"}
+					if method == "UPGRADE" {
+						lines = upgrade(path, usualKey)
+					}
+					r := dialRaw(t, f.addr)
+					defer r.Close()
+					resp, err := r.ask(t, append(append(lines, right), head...)...)
+					f.tried(err == nil && (resp.StatusCode == 101 || resp.StatusCode/100 == 2), "%s %s with %q", method, path, head)
+				})
+			}
+		}
+	}
+	inParallel(8, tries)
+	f.holds(t)
+}
+
 // A capability opens its own client by no trick of the path.
 func TestAttacksByThePath(t *testing.T) {
 	t.Parallel()
