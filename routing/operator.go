@@ -45,6 +45,26 @@ func (r *Router) CloseTabs(now time.Time, id string, out []Action) (tabs int, _ 
 	return tabs, r.out
 }
 
+// Present reports whether a client id is in use: connected, in grace, or with
+// tabs that HTTP made.
+func (r *Router) Present(id string) bool { return r.clients[id] != nil }
+
+// Leaves reports whether something of a client id is left in the browser, or
+// may be: tabs that are being made or closed, and those of before a gap.
+func (r *Router) Leaves(id string) bool {
+	for _, t := range r.targets {
+		if t.owner != nil && t.owner.id == id {
+			return true
+		}
+	}
+	for _, m := range r.remembered {
+		if m.client.id == id {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.creating, func(q *request) bool { return q.client != nil && q.client.id == id })
+}
+
 // InGrace counts the clients that are gone and whose tabs wait for them.
 func (r *Router) InGrace() int {
 	n := 0
