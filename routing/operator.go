@@ -49,6 +49,14 @@ func (r *Router) CloseTabs(now time.Time, id string, out []Action) (tabs int, _ 
 // tabs that HTTP made.
 func (r *Router) Present(id string) bool { return r.clients[id] != nil }
 
+// Presence says how many connections and tabs a client id has.
+func (r *Router) Presence(id string) (conns, tabs int) {
+	if cl := r.clients[id]; cl != nil {
+		return len(cl.conns), len(r.tabs(cl))
+	}
+	return 0, 0
+}
+
 // Leaves reports whether something of a client id is left in the browser, or
 // may be: tabs that are being made or closed, and those of before a gap.
 func (r *Router) Leaves(id string) bool {
