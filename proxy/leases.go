@@ -265,8 +265,8 @@ type leaving struct {
 func (s *Server) noteLeft() {
 	s.leaving = slices.DeleteFunc(s.leaving, func(l *leaving) bool {
 		gone := !s.router.Leaves(l.id)
-		if s.up == nil { // its tabs went with the browser, unless that may come back
-			gone = s.starting == nil && s.stopping == nil && !s.redial.on && !s.cleanup
+		if s.up == nil { // its tabs went with the browser, unless that lives on without us
+			gone = s.starting == nil && s.stopping == nil && !s.redial.on && !s.cleanup && (gone || !s.cfg.Attached)
 		}
 		if gone {
 			close(l.done)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"cdpmux/routing"
@@ -111,6 +112,10 @@ func (s *Server) Status() Status {
 	}
 	st.Browser.Life = view
 	st.Downloads.Active = is.Stats.Downloads
+	if leases != nil && s.up != nil {
+		v, _ := s.router.Version()
+		_, leases.Admission.Version, _ = strings.Cut(v.Product, "/")
+	}
 	for _, c := range is.Clients {
 		cs := ClientStatus{
 			ID: c.ID, Short: routing.ShortID(c.ID), State: "http", Until: c.Until,
