@@ -70,7 +70,8 @@ func randomText() string {
 type sessionCreate struct {
 	storeFlags
 	token        closeToken
-	id, client   string
+	session      string // its id
+	client       string
 	tabCap       uint
 	grace, wait  seconds
 	capped, kept bool // tabCap and grace were given
@@ -85,7 +86,7 @@ func sessionCreateCommand() *cobra.Command {
 client connects. An id and a close token that were not given are made, and the
 token is printed with the session: it is not kept anywhere else.`,
 		Example: `  cdpmux session create --store shop --client task-1a2b3c4d
-  cdpmux session create --store shop --client task-1a2b3c4d --id "$ID" --close-token-file token`,
+  cdpmux session create --store shop --client task-1a2b3c4d --session "$ID" --close-token-file token`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			if !clientID.MatchString(o.client) {
 				return fmt.Errorf("--client %q: 1 to 64 characters of A-Z a-z 0-9 _ - are allowed", o.client)
@@ -97,7 +98,7 @@ token is printed with the session: it is not kept anywhere else.`,
 	o.operate(cmd, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.client, "client", "", "`NAME` of its client, the client id")
-	f.StringVar(&o.id, "id", "", "`ID` of the session, 16 to 128 of A-Z a-z 0-9 _ - (default: a random one)")
+	f.StringVar(&o.session, "session", "", "`ID` of the session, 16 to 128 of A-Z a-z 0-9 _ - (default: a random one)")
 	f.UintVar(&o.tabCap, "tab-cap", 0, "tabs that the client may have, 0 is no limit (default: as serve has it)")
 	f.Var(&o.grace, "grace", "how long its tabs outlive its connection (default: as serve has it)")
 	f.Var(&o.wait, "wait", "how long to wait for the browser")
@@ -119,8 +120,8 @@ func (o *sessionCreate) run(home *lifecycle.Home, slug string, stdout io.Writer)
 	if made {
 		token = randomText()
 	}
-	if o.id == "" {
-		o.id = randomText()
+	if o.session == "" {
+		o.session = randomText()
 	}
 	client := map[string]any{"name": o.client}
 	if o.capped {
@@ -130,7 +131,7 @@ func (o *sessionCreate) run(home *lifecycle.Home, slug string, stdout io.Writer)
 		client["grace_s"] = int(time.Duration(o.grace).Seconds())
 	}
 	var answer map[string]json.RawMessage
-	err = askSession(served, "", map[string]any{"session_id": o.id, "close_token": token, "client": client}, o.wait, &answer)
+	err = askSession(served, "", map[string]any{"session_id": o.session, "close_token": token, "client": client}, o.wait, &answer)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (o *sessionCreate) run(home *lifecycle.Home, slug string, stdout io.Writer)
 		return err
 	}
 	if string(answer["state"]) != `"ready"` {
-		return &lifecycle.Failure{Kind: lifecycle.LaunchTimeout, Text: "the session is not ready yet", Hint: "repeat it with the same --id and close token"}
+		return &lifecycle.Failure{Kind: lifecycle.LaunchTimeout, Text: "the session is not ready yet", Hint: "repeat it with the same --session and close token"}
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func sessionCloseCommand() *cobra.Command {
 	var id string
 	reason, wait := oneOf(lease.Reasons...), seconds(30*time.Second)
 	cmd := &cobra.Command{
-		Use: "close (--store NAME | --web) --id ID", Args: cobra.NoArgs,
+		Use: "close (--store NAME | --web) --session ID", Args: cobra.NoArgs,
 		Short: "Close a session, its client and its tabs",
 		Long: `Close a session, its client and its tabs, and print what was seen of that as
 JSON. Without its close token it is closed as the operator, which is logged.
@@ -203,11 +204,11 @@ What could not be closed keeps its place: close it again.`,
 		return nil
 	})
 	f := cmd.Flags()
-	f.StringVar(&id, "id", "", "`ID` of the session")
+	f.StringVar(&id, "session", "", "`ID` of the session")
 	f.Var(&reason, "reason", "why, for the record")
 	f.Var(&wait, "wait", "how long it may take")
 	token.bind(cmd)
-	_ = cmd.MarkFlagRequired("id")
+	_ = cmd.MarkFlagRequired("session")
 	return cmd
 }
 

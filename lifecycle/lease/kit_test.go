@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -248,11 +248,16 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// serve answers over HTTP, as the operator when the Authorization says so.
-func (k *kit) serve() *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		k.ServeSessions(w, r, r.Header.Get("Authorization") == "Bearer admin")
-	}))
-	k.t.Cleanup(s.Close)
-	return s
+var (
+	draining        = &lifecycle.Failure{Kind: lifecycle.Draining, Text: "nobody is let in"}
+	unauthenticated = &lifecycle.Failure{Kind: lifecycle.Unauthenticated, Text: "wrong"}
+)
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

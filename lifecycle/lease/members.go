@@ -35,5 +35,5 @@ func members(text []byte) (list []member, ok bool) {
 		return nil, false
 	}
 	_, err := d.Token()
-	return list, err == io.EOF //nolint:errorlint // Token returns it as it is
+	return list, err == io.EOF
 }
