@@ -234,7 +234,7 @@ func (s *Server) Release(ctx context.Context, id string) error {
 	if t := s.tenants[id]; t != nil {
 		t.closing = true
 	}
-	_, out := s.router.CloseClient(time.Now(), id, s.actions)
+	out := s.router.ReleaseClient(time.Now(), id, s.actions)
 	s.leaving = append(s.leaving, gone)
 	s.apply(out)
 	s.mu.Unlock()

@@ -9,28 +9,37 @@ import (
 // and all that is its own. It returns how many tabs were closed.
 func (r *Router) CloseClient(now time.Time, id string, out []Action) (tabs int, _ []Action) {
 	r.begin(now, out)
+	return r.endClient(id, ReasonOperator, "the operator ended this client"), r.out
+}
+
+// ReleaseClient is CloseClient for a client whose session was closed.
+func (r *Router) ReleaseClient(now time.Time, id string, out []Action) []Action {
+	r.begin(now, out)
+	r.endClient(id, ReasonSessionClosed, "the session of this client was closed")
+	return r.out
+}
+
+func (r *Router) endClient(id string, reason Reason, text string) (tabs int) {
 	cl := r.clients[id]
 	if cl == nil {
-		return 0, r.out
+		return 0
 	}
 	tabs = len(r.tabs(cl))
 	cl.grace, cl.rooted = 0, true // nothing of it stays
 	for _, c := range slices.Clone(cl.conns) {
 		for _, q := range r.inOrder() {
 			if q.conn == c {
-				r.reply(q.session, q.clientID, errorBody(codeServer, textEnded))
+				r.reply(q.session, q.clientID, errorBody(codeServer, text))
 				q.conn = nil
 			}
 		}
-		r.end(c, ReasonOperator)
+		r.end(c, reason)
 	}
 	if !cl.gone { // it was in grace
 		r.leave(cl)
 	}
-	return tabs, r.out
+	return tabs
 }
-
-const textEnded = "the operator ended this client"
 
 // CloseTabs closes a client's tabs, as the operator wants it, and returns how
 // many they were.

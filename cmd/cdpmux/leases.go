@@ -24,6 +24,7 @@ type leases struct {
 	life     *life
 	log      zerolog.Logger
 	keep     bool   // they outlive the proxy, as the browser and the tabs do
+	ours     bool   // the browser ends with the proxy, and all that is in it
 	chrome   string // path of the browser, where it is ours to start
 
 	swept    chan struct{} // closed when it is known what an earlier proxy left
@@ -114,7 +115,7 @@ func (l *leases) start(ctx context.Context) (lease.Receipt, error) {
 func (l *leases) release(ctx context.Context, client string) (lease.Receipt, error) {
 	watch := lifecycle.NewWatch()
 	err := l.known(ctx)
-	if err == nil {
+	if err == nil && !l.ended.Load() {
 		err = l.server.Release(ctx, client)
 	}
 	watch.Done("tabs", err == nil)
@@ -178,8 +179,8 @@ func (l *leases) close(end func() (verified bool)) (pending int) {
 	if !l.keep {
 		pending = closeAll()
 	}
-	l.ended.Store(end())
-	if pending > 0 && l.ended.Load() {
+	l.ended.Store(end() && l.ours)
+	if pending > 0 {
 		pending = closeAll()
 	}
 	if err := l.registry.Close(); err != nil {

@@ -153,7 +153,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	}
 
 	keeper, _ := backend.(interface{ KeepLastPage() bool })
-	sessions := &leases{life: life, log: log, keep: o.onExit.value == "keep"}
+	sessions := &leases{life: life, log: log, keep: o.onExit.value == "keep", ours: o.browser.value != "attach"}
 	config := proxy.Config{
 		Store:        slug + "/" + store.ID,
 		MaxClients:   int(o.maxClients),

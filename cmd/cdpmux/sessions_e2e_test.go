@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,4 +149,40 @@ func TestSessionsAtTheEndOfTheProxy(t *testing.T) {
 	if got := state(); got != "closed shutdown" {
 		t.Errorf("ended: %s", got)
 	}
+}
+
+// A tab that Chrome does not close, in a browser that lives on, is a session
+// that is not released: the exit code says so, and the next proxy has it.
+func TestSessionThatIsLeftAtTheEnd(t *testing.T) {
+	t.Parallel()
+	browser, home, addr := proxytest.Start(t), tempHome(t), freeAddr(t)
+	flags := []string{"--listen", addr, "--browser", "attach", "--endpoint", browser.HTTP(), "--grace", "480s", "--log-format", "json"}
+	m := serveAt(t, home, flags...)
+	args := []string{"--store", "t", "--home", home}
+	p := start(t, raceBinary(t), append([]string{"session", "create", "--client", "a"}, args...)...)
+	if code := p.wait(t, 60*time.Second); code != 0 {
+		t.Fatalf("create: exit code %d, stderr: %s", code, &p.stderr)
+	}
+	var made struct {
+		ID string `json:"session_id"`
+		WS string `json:"ws_url"`
+	}
+	if err := json.Unmarshal([]byte(p.stdout.String()), &made); err != nil {
+		t.Fatal(err)
+	}
+	proxytest.Dial(t, made.WS).NewPage("about:blank")
+	browser.Fault("Target.closeTarget", proxytest.Fault{Ignore: true})
+	m.killed = true // it does not end with 0
+	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := m.wait(t, 30*time.Second); code != 4 || !strings.Contains(m.stderr.String(), `"count":1`) || !strings.Contains(m.stderr.String(), "shutdown_cleanup_pending") {
+		t.Errorf("exit code %d, want 4; stderr:\n%s", code, &m.stderr)
+	}
+	browser.Fault("Target.closeTarget", proxytest.Fault{})
+	serveAt(t, home, flags...)
+	eventually(t, 20*time.Second, "release by the next proxy", func() bool {
+		text, err := os.ReadFile(filepath.Join(home, "state", "t.sessions"))
+		return err == nil && strings.Contains(string(text), `"state":"closed"`)
+	})
 }
