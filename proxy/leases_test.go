@@ -82,6 +82,13 @@ func TestAddressIsCheckedAgainWhenItJoins(t *testing.T) {
 	if !ok || !s.enters(with) {
 		t.Error("not in with the capability")
 	}
+	l, ws := dialLink(t, quickLimits()) // a handshake that is over when the lease is there
+	if !s.admit("a") || s.join(l, plain) != nil {
+		t.Error("joined without a capability")
+	}
+	if _, _, err := ws.ReadMessage(); err == nil {
+		t.Error("the connection was left open")
+	}
 	s.Free("a")
 	if s.enters(with) || !s.enters(plain) {
 		t.Error("the lease is gone, and its capability opens the id, or keeps it")

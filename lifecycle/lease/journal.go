@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,10 +26,17 @@ type journal struct {
 	log  zerolog.Logger
 
 	mu     sync.Mutex // there is I/O under it
-	file   *os.File
+	file   disk
 	size   int64            // up to the end of the last whole line
 	shrunk int64            // the size after the last compaction
 	last   map[string]entry // what the file says
+}
+
+// disk is what the journal needs of an *os.File.
+type disk interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(size int64) error
 }
 
 // entry is one line.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -153,6 +154,31 @@ func TestUnwritableJournal(t *testing.T) {
 		t.Error(err)
 	}
 	k.must(request(1))
+}
+
+// fullDisk takes half of what it is given.
+type fullDisk struct{ disk }
+
+func (d fullDisk) Write(p []byte) (int, error) {
+	n, _ := d.disk.Write(p[:len(p)/2])
+	return n, syscall.ENOSPC
+}
+
+// Half a line that the disk took does not spoil the next.
+func TestFullDisk(t *testing.T) {
+	k, w := abandon(t, nil)
+	k.must(request(1))
+	good := k.journal.file
+	k.journal.file = fullDisk{good}
+	_, _, err := k.create(request(2))
+	wantKind(t, "create", err, lifecycle.StateUnwritable)
+	k.flights.Wait()
+	k.journal.file = good
+	k.must(request(3))
+	next := k.reopen(w)
+	if c := next.Counts(); c.Sessions.Ready != 2 || strings.Contains(next.log.String(), "makes no sense") {
+		t.Errorf("%+v; log: %s", c, next.log)
+	}
 }
 
 func readOnly(t *testing.T, path string) *os.File {

@@ -25,20 +25,20 @@ func work(path string) {
 	w.capacity = 1 << 20
 	r, err := Open(Config{Store: "us-1", Journal: path, World: w.world(), Log: zerolog.Nop(), Idle: 1000 * time.Hour})
 	if err != nil {
-		fmt.Println("error", err)
+		fmt.Fprintln(os.Stdout, "error", err)
 		os.Exit(1)
 	}
 	k := &kit{Registry: r}
 	var mu sync.Mutex
-	say := func(word string, n int) { mu.Lock(); defer mu.Unlock(); fmt.Println(word, n) }
-	fmt.Println("ready", 0)
+	say := func(word string, n int) { mu.Lock(); defer mu.Unlock(); fmt.Fprintln(os.Stdout, word, n) }
+	fmt.Fprintln(os.Stdout, "ready", 0)
 	base := rand.IntN(1 << 30)
 	var workers sync.WaitGroup
 	for worker := range 4 {
 		workers.Go(func() {
 			for n := base + worker; ; n += 4 {
 				if _, _, err := k.create(request(n)); err != nil {
-					fmt.Println("error", err)
+					fmt.Fprintln(os.Stdout, "error", err)
 					return
 				}
 				say("made", n)
@@ -47,7 +47,7 @@ func work(path string) {
 				}
 				say("closing", n)
 				if _, err := k.stop(closing(n)); err != nil {
-					fmt.Println("error", err)
+					fmt.Fprintln(os.Stdout, "error", err)
 					return
 				}
 				say("closed", n)
