@@ -36,12 +36,12 @@ func (r *Registry) session(rec *record) (s Session, ok bool) {
 	}
 	s = Session{
 		ID: rec.id, Store: r.cfg.Store, State: rec.state, Incarnation: rec.receipt.Incarnation,
-		Created: rec.created.UTC(), Active: rec.touched.UTC(), Ownership: Retained, Receipt: rec.receipt,
+		Created: rec.created.UTC().Truncate(time.Second), Active: rec.touched.UTC(), Ownership: Retained, Receipt: rec.receipt,
 		client: rec.client.Name, digest: rec.digest,
 	}
 	r.mu.Unlock()
 	a := r.world.Activity(s.client)
-	s.Connected, s.Tabs, s.Active = a.Connected, a.Tabs, later(s.Active, a.Last.UTC())
+	s.Connected, s.Tabs, s.Active = a.Connected, a.Tabs, later(s.Active, a.Last.UTC()).Truncate(time.Second)
 	return s, true
 }
 
