@@ -17,6 +17,12 @@ func (h *Home) TabsFile(slug string) (string, error) {
 	return filepath.Join(dir, slug+".tabs.json"), err
 }
 
+// SessionsFile is where the proxy of a store keeps its sessions.
+func (h *Home) SessionsFile(slug string) (string, error) {
+	dir, err := h.sub("state")
+	return filepath.Join(dir, slug+".sessions"), err
+}
+
 // MakeAdminToken makes the store's admin token anew: 256 bits in hex, in
 // run/<slug>.admin. Only the holder of the store's Lock may call it.
 func (h *Home) MakeAdminToken(slug string) (string, error) {

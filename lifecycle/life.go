@@ -24,6 +24,8 @@ type Life struct {
 	holds   Holds
 	last    Endpoint
 	receipt *Receipt // of the last stop
+
+	launches Launches
 }
 
 // LifeConfig is what a Life needs to know.
@@ -109,6 +111,9 @@ func (l *Life) Start(ctx context.Context) (Endpoint, error) {
 	switch {
 	case err == nil:
 		l.state, l.last = StateReady, endpoint
+		if len(endpoint.Stages) > 0 && !endpoint.Adopted {
+			l.launches.OK++
+		}
 	case errors.As(err, &f) && f.Kind == CleanupPending:
 		l.state = StatePending
 	case errors.As(err, &f) && f.Kind == BreakerOpen:
@@ -118,7 +123,40 @@ func (l *Life) Start(ctx context.Context) (Endpoint, error) {
 	default:
 		l.state = StateStopped
 	}
+	l.launches.count(err)
 	return endpoint, err
+}
+
+// Launches are the launches of this process.
+type Launches struct {
+	OK, Failed      int64
+	LastFailureKind string // "": none has failed
+}
+
+// count notes a start that came to nothing, unless it only sought a browser,
+// or was called off.
+func (n *Launches) count(err error) {
+	kind := LaunchFailed
+	var f *Failure
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return
+	case errors.As(err, &f) && f.Kind == BrowserUnreachable:
+		return
+	case f != nil:
+		kind = f.Kind
+	case errors.Is(err, context.DeadlineExceeded):
+		kind = LaunchTimeout
+	}
+	n.Failed++
+	n.LastFailureKind = kind
+}
+
+// Launches says how many launches there were.
+func (l *Life) Launches() Launches {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.launches
 }
 
 func (l *Life) set(s State) {

@@ -13,10 +13,11 @@ import (
 
 // visitor is who sent a request, and where the addresses that it is told begin.
 type visitor struct {
-	level access.Level
-	path  string // as it was sent, without the capability
-	key   string // what stood before it: "/t/<capability>", or nothing
-	base  string // "ws://host", or what Config.PublicURL says, without a "/" at the end
+	level  access.Level
+	path   string // as it was sent, without the capability
+	key    string // what stood before it: "/t/<capability>", or nothing
+	digest string // of the lease that the capability is of
+	base   string // "ws://host", or what Config.PublicURL says, without a "/" at the end
 }
 
 // letIn finds out who sent a request and whether it may be looked at. Otherwise
@@ -43,7 +44,7 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, path string) (vis
 		if v.level == access.Nobody {
 			v.level = access.Client
 		}
-		if !s.opens(keys, capability, rest) {
+		if v.digest, ok = s.opens(keys, capability, rest); !ok {
 			v.level = access.Wrong
 		}
 	}
@@ -62,10 +63,15 @@ func (s *Server) keys() access.Keys {
 	return access.Keys{Store: s.cfg.Auth.Token, Admin: s.cfg.AdminToken}
 }
 
-// opens reports whether a capability is that of the client whose path follows it.
-func (s *Server) opens(keys access.Keys, capability, path string) bool {
+// opens reports whether a capability is that of the client whose path follows
+// it, and the digest of the lease that the client belongs to.
+func (s *Server) opens(keys access.Keys, capability, path string) (digest string, ok bool) {
 	a, err := parseAddress(path)
-	return err == nil && a.prefix != "" && keys.Opens(capability, a.client, nil)
+	if err != nil || a.prefix == "" {
+		return "", false
+	}
+	of := s.digestOf(a.client)
+	return string(of), keys.Opens(capability, a.client, of)
 }
 
 // clientPath is the path of a client in the addresses that a visitor is told.

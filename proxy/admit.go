@@ -6,21 +6,14 @@ import (
 	"cdpmux/routing"
 )
 
-// admit reserves a place for a client id until join. A newcomer of a connected
-// id always has one.
+// admit reserves a place for a client id until join. A newcomer of an id that
+// is connected or has a lease always has one.
 func (s *Server) admit(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.cfg.MaxClients > 0 && !s.router.HasClient(id) && s.upgrading[id] == 0 {
-		taken := s.router.LiveClients()
-		for other := range s.upgrading {
-			if !s.router.HasClient(other) {
-				taken++
-			}
-		}
-		if taken >= s.cfg.MaxClients {
-			return false
-		}
+	has := s.router.HasClient(id) || s.upgrading[id] > 0 || s.tenants[id] != nil
+	if s.cfg.MaxClients > 0 && !has && s.placesTaken() >= s.cfg.MaxClients {
+		return false
 	}
 	s.upgrading[id]++
 	return true
@@ -40,10 +33,11 @@ func (s *Server) join(l *link, a address) *client {
 	if l == nil {
 		return nil
 	}
-	if s.closing {
+	if s.closing || !s.mayEnter(a) { // a lease may have come or gone since it was let in
 		l.conn.Close()
 		return nil
 	}
+	s.seen(id)
 	s.track(l)
 	c := &client{link: l, id: id, page: page, since: time.Now(), hasRoot: make(chan struct{})}
 	var out []routing.Action
@@ -67,6 +61,9 @@ func (s *Server) graceOf(a address) time.Duration {
 		return 0
 	case s.handed.has(a.client):
 		return handedGrace
+	}
+	if t := s.tenants[a.client]; t != nil && t.Grace != nil {
+		return *t.Grace
 	}
 	return s.cfg.Grace
 }
@@ -96,6 +93,7 @@ func (s *Server) leave(c *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.clients, c.conn)
+	s.seen(c.id)
 	s.apply(s.router.Disconnect(time.Now(), c.conn, s.actions))
 }
 

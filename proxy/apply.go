@@ -51,6 +51,9 @@ func (s *Server) apply(actions []routing.Action) {
 	}
 	clear(actions) // they point to messages that are others' now
 	s.actions = actions[:0]
+	if len(s.leaving) > 0 {
+		s.noteLeft()
+	}
 	if at := s.router.Next(); at != s.timerAt {
 		s.timerAt = at
 		if at.IsZero() {

@@ -92,7 +92,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // serveClient serves a WebSocket handshake and the connection behind it.
 func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, a address) {
 	id, page := a.client, a.page
-	if err := s.refused(); err != nil {
+	if err := s.refusedTo(a); err != nil {
 		s.sendProblem(w, problemOf(err))
 		return
 	}

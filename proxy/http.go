@@ -27,7 +27,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sendText(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	a.base = v.base + s.clientPath(v, a)
+	a.base, a.digest = v.base+s.clientPath(v, a), v.digest
+	if a.client != "" && !s.enters(a) {
+		sendUnauthenticated(w)
+		return
+	}
 	upgrade := websocket.IsWebSocketUpgrade(r)
 	switch {
 	case a.page != "" && upgrade:
@@ -47,6 +51,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sendText(w, http.StatusOK, "ok")
 	case path == "/readyz":
 		s.serveReady(w)
+	case s.cfg.Leases != nil && isSessionsPath(path):
+		s.serveSessions(w, r, v)
 	case strings.HasPrefix(path, "/v1/"):
 		s.serveControl(w, r, path)
 	case path == "/status":
@@ -65,6 +71,7 @@ type address struct {
 	anonymous bool   // it named no client
 	page      string // target id of a page socket
 	base      string // what the addresses begin with that discovery gives out
+	digest    string // of the lease whose capability opened it; "": none did
 }
 
 // parseAddress reads a path. Its errors are texts for the user.

@@ -137,6 +137,7 @@ func (s *Server) runStop(st *stopping, starting *start) {
 	st.receipt, st.verified = receipt, verified
 	s.stopping = nil
 	close(st.done)
+	s.noteLeft()
 	if len(s.clients) > 0 && !s.closing {
 		s.wake()
 	}
@@ -169,6 +170,7 @@ func (s *Server) cleanUp() {
 		if _, verified := s.cfg.Life.Stop(false); verified {
 			s.mu.Lock()
 			s.cleanup = false
+			s.noteLeft()
 			s.mu.Unlock()
 			s.log.Info().Msg("what was left of the browser is gone")
 			return

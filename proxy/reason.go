@@ -26,6 +26,7 @@ const (
 	startFailed
 	browserStopped
 	endedByOperator
+	sessionClosed
 	targetClosed
 	noTarget
 
@@ -54,6 +55,7 @@ var reasons = [...]reasonInfo{
 	startFailed:     {websocket.CloseTryAgainLater, "browser could not be started", zerolog.ErrorLevel, "start_failed"},
 	browserStopped:  {websocket.CloseServiceRestart, "browser stopped; connect again to start it", zerolog.InfoLevel, "browser_stopped"},
 	endedByOperator: {websocket.CloseNormalClosure, "ended by the operator", zerolog.InfoLevel, "ended_by_operator"},
+	sessionClosed:   {websocket.CloseNormalClosure, "its session was closed", zerolog.InfoLevel, "session_closed"},
 	targetClosed:    {0, "target closed", zerolog.InfoLevel, "target_closed"},
 	noTarget:        {0, "no such target", zerolog.InfoLevel, "no_target"},
 }
@@ -88,6 +90,7 @@ var routed = map[routing.Reason]reason{
 	routing.ReasonShutdown:       shuttingDown,
 	routing.ReasonBrowserStopped: browserStopped,
 	routing.ReasonOperator:       endedByOperator,
+	routing.ReasonSessionClosed:  sessionClosed,
 	routing.ReasonTargetClosed:   targetClosed,
 	routing.ReasonNoTarget:       noTarget,
 }

@@ -46,6 +46,7 @@ type Config struct {
 	ArchiveDownloads bool            // at the browser's start files of before are moved away
 	Audit            *Audit          // of decisions on commands, closed by its opener after Wait; nil: none
 
+	Leases       Leases // nil: there are none
 	Life         Life
 	StartTimeout time.Duration // of Life.Start and the connection; 0 is none
 }
@@ -59,13 +60,14 @@ type Auth struct {
 // Server is the proxy of one browser.
 type Server struct {
 	// static after New
-	cfg    Config
-	log    zerolog.Logger
-	limits limits
-	http   *http.Server
-	ctx    context.Context // ends with Shutdown
-	cancel context.CancelFunc
-	wg     sync.WaitGroup // all goroutines and connections
+	cfg     Config
+	log     zerolog.Logger
+	limits  limits
+	started time.Time
+	http    *http.Server
+	ctx     context.Context // ends with Shutdown
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup // all goroutines and connections
 
 	lastBrowser string // its address; owned by the start under way
 
@@ -91,6 +93,8 @@ type Server struct {
 	since     time.Time // when the browser's connection came up last
 	draining  bool      // newcomers are turned away
 
+	tenants   map[string]*tenant         // client ids that belong to a lease
+	leaving   []*leaving                 // those that are being released
 	clients   map[routing.ConnID]*client // those that the Router knows
 	links     map[*link]struct{}         // every WebSocket that is not closed yet
 	upgrading map[string]int             // handshakes under way, by client id
@@ -119,6 +123,8 @@ func New(cfg Config) *Server {
 		clients:   map[routing.ConnID]*client{},
 		links:     map[*link]struct{}{},
 		upgrading: map[string]int{},
+		tenants:   map[string]*tenant{},
+		started:   time.Now(),
 		requests:  map[uint64]chan<- routing.Result{},
 		crowd:     newCrowd(mostWaiting),
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"cdpmux/routing"
@@ -12,6 +13,7 @@ import (
 // Status is what GET /status answers, to who has the admin token:
 //
 //	{
+//	  "status": "ok", "uptime_s": 812,
 //	  "store": "demo/1a2b3c4d",
 //	  "browser": {"state": "ready", "product": "Chrome/…"},
 //	  "clients": [{
@@ -22,8 +24,12 @@ import (
 //	  "downloads": {"active": 0, "arrived": 2, "failed": 0},
 //	  "turned_away": 0,
 //	  "counts": {"conns": 1, "targets": 4, "sessions": 5, "requests": 0, "held": 0, "strays": 0},
-//	  "close_reasons": {"client_left": 3}
+//	  "close_reasons": {"client_left": 3},
+//	  "sessions": {…}, "leases": {…}, "launch": {…}, "admission": {…}
 //	}
+//
+// It is degraded when something of a session is left that could not be
+// released; see LeaseStatus for the last four.
 //
 // A browser is stopped, starting, ready, degraded (lost, and being sought),
 // stopping, cleanup_pending (something of it is left), refused (it ended too
@@ -35,6 +41,8 @@ import (
 // not closed yet. Downloads are of this run of the proxy; error is why the last
 // one that failed did.
 type Status struct {
+	Health       string           `json:"status"` // ok or degraded
+	Uptime       int64            `json:"uptime_s"`
 	Store        string           `json:"store"`
 	Browser      BrowserStatus    `json:"browser"`
 	Clients      []ClientStatus   `json:"clients"`
@@ -42,6 +50,7 @@ type Status struct {
 	TurnedAway   int64            `json:"turned_away"` // connections too many, closed before they sent a request
 	Counts       Counts           `json:"counts"`
 	CloseReasons map[string]int64 `json:"close_reasons"`
+	*LeaseStatus
 }
 
 // BrowserStatus is the browser's part of a Status.
@@ -82,10 +91,18 @@ func (s *Server) Status() Status {
 	if s.cfg.Life.View != nil {
 		view = s.cfg.Life.View()
 	}
+	health, leases := "ok", (*LeaseStatus)(nil)
+	if s.cfg.Leases != nil {
+		of := s.cfg.Leases.Status()
+		if leases = &of; of.Degraded {
+			health = "degraded"
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	is := s.router.Status()
 	st := Status{
+		Health: health, Uptime: int64(time.Since(s.started).Seconds()), LeaseStatus: leases,
 		Store: s.cfg.Store, Browser: s.browserStatus(refusal), Clients: []ClientStatus{},
 		Counts: Counts{
 			Conns: is.Stats.Conns, Targets: is.Stats.Targets, Sessions: is.Stats.Sessions,
@@ -95,6 +112,10 @@ func (s *Server) Status() Status {
 	}
 	st.Browser.Life = view
 	st.Downloads.Active = is.Stats.Downloads
+	if leases != nil && s.up != nil {
+		v, _ := s.router.Version()
+		_, leases.Admission.Version, _ = strings.Cut(v.Product, "/")
+	}
 	for _, c := range is.Clients {
 		cs := ClientStatus{
 			ID: c.ID, Short: routing.ShortID(c.ID), State: "http", Until: c.Until,

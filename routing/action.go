@@ -72,6 +72,8 @@ const (
 	ReasonBrowserStopped
 	// ReasonOperator: the operator ended the client.
 	ReasonOperator
+	// ReasonSessionClosed: the session that the client belongs to was closed.
+	ReasonSessionClosed
 	// ReasonTargetClosed: the page of a page socket is gone.
 	ReasonTargetClosed
 	// ReasonNoTarget: a page socket asked for a page that is not the client's.

@@ -8,11 +8,12 @@ import (
 // keepCap closes the tab that its client used least recently when newest is
 // one too many; when tabs are refused instead, it closes newest, a popup.
 func (r *Router) keepCap(newest *target) {
-	if r.tabCap == 0 || !newest.isTab() {
+	most := r.capOf(newest.owner)
+	if most == 0 || !newest.isTab() {
 		return
 	}
 	tabs := r.tabs(newest.owner)
-	for ; len(tabs) > r.tabCap; tabs = r.tabs(newest.owner) {
+	for ; len(tabs) > most; tabs = r.tabs(newest.owner) {
 		victim := newest
 		if !r.rejectTabs {
 			others := slices.DeleteFunc(tabs, func(t *target) bool { return t == newest })
@@ -24,9 +25,24 @@ func (r *Router) keepCap(newest *target) {
 				victim = others[i]
 			}
 		}
-		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", ShortID(newest.owner.id), r.tabCap, victim.id, victim.info.URL))
+		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", ShortID(newest.owner.id), most, victim.id, victim.info.URL))
 		r.closeTarget(victim)
 	}
+}
+
+// SetTabCap gives a client id a limit of its own, until Uncap; 0 is no limit.
+// Tabs that it has already stay.
+func (r *Router) SetTabCap(id string, most int) { r.caps[id] = most }
+
+// Uncap takes it back.
+func (r *Router) Uncap(id string) { delete(r.caps, id) }
+
+// capOf is how many tabs a client may have.
+func (r *Router) capOf(cl *client) int {
+	if most, ok := r.caps[cl.id]; ok {
+		return most
+	}
+	return r.tabCap
 }
 
 // tabs are a client's tabs that are not closing, oldest use first.
@@ -41,7 +57,8 @@ func (t *target) busy() bool {
 
 // full reports whether a client may make no more tabs.
 func (r *Router) full(cl *client) bool {
-	if r.tabCap == 0 || !r.rejectTabs {
+	most := r.capOf(cl)
+	if most == 0 || !r.rejectTabs {
 		return false
 	}
 	n := len(r.tabs(cl))
@@ -50,11 +67,11 @@ func (r *Router) full(cl *client) bool {
 			n++
 		}
 	}
-	return n >= r.tabCap
+	return n >= most
 }
 
-func (r *Router) fullText() string {
-	return fmt.Sprintf("This client has %d tabs, which is the limit (--tab-cap): close one first", r.tabCap)
+func (r *Router) fullText(cl *client) string {
+	return fmt.Sprintf("This client has %d tabs, which is the limit (--tab-cap): close one first", r.capOf(cl))
 }
 
 // note is a line for the log.

@@ -83,3 +83,25 @@ func TestRejectTabs(t *testing.T) {
 		t.Errorf("got %q, want the popup closed", out)
 	}
 }
+
+// A client id may have a limit of its own; another client's stays.
+func TestSetTabCap(t *testing.T) {
+	p := newPlayer(t)
+	p.r = New(Config{TabCap: 5, RejectTabs: true})
+	p.r.SetTabCap("alice", 1)
+	for _, line := range []string{"start", "open c1 alice", "open c2 bob"} {
+		p.step(line)
+	}
+	ask := func(conn string, n int) (refused bool) {
+		t.Helper()
+		out := p.step(fmt.Sprintf(`%s> {"id":%d,"method":"Target.createTarget","params":{"url":"u"}}`, conn, n))
+		return len(out) == 1 && strings.Contains(out[0], "--tab-cap")
+	}
+	if ask("c1", 1) || !ask("c1", 2) || ask("c2", 3) || ask("c2", 4) {
+		t.Error("want one tab for alice, and more for bob")
+	}
+	p.r.Uncap("alice")
+	if ask("c1", 5) {
+		t.Error("alice is still limited")
+	}
+}

@@ -7,7 +7,7 @@ func (r *Router) createTarget(c *conn, s *session, m *Message, env *Envelope) {
 		return
 	}
 	if r.full(c.client) {
-		r.deny(s, env, "cap", r.fullText())
+		r.deny(s, env, "cap", r.fullText(c.client))
 		return
 	}
 	params := object(m, env)

@@ -49,6 +49,8 @@ type Router struct {
 	requests map[int32]*request  // by upstream id
 	creating []*request          // the createTargets among them, as sent
 
+	caps map[string]int // tabs that a client id may have, where it is not tabCap
+
 	hub       hub
 	deadlines deadlines
 	dues      []due                // what waits for a time, soonest first
@@ -92,7 +94,7 @@ type Config struct {
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging, keepLast: cfg.KeepLastPage, openSchemes: cfg.AllowSchemes, rules: cfg.Rules, audit: cfg.Audit}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, caps: map[string]int{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging, keepLast: cfg.KeepLastPage, openSchemes: cfg.AllowSchemes, rules: cfg.Rules, audit: cfg.Audit}
 	r.deadlines.times = times
 	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()

@@ -86,7 +86,7 @@ func (r *Router) refusesNew(client, url string, token uint64) bool {
 	case scheme != "":
 		r.denied, result.Err = "scheme", closedText(scheme)
 	case cl != nil && r.full(cl):
-		r.denied, result = "cap", Result{Err: r.fullText()}
+		r.denied, result = "cap", Result{Err: r.fullText(cl)}
 	}
 	if r.audit {
 		r.record(client, method, "", allow)

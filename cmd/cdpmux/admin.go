@@ -137,7 +137,7 @@ func (a *admin) ask(ctx context.Context, method, path string, in any) ([]byte, e
 	switch {
 	case err != nil:
 		return nil, &unreachable{a.at.Addr, err}
-	case resp.StatusCode == http.StatusOK:
+	case resp.StatusCode/100 == 2:
 		return body, nil
 	}
 	problem := &refusal{status: resp.StatusCode}

@@ -38,7 +38,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(serveCommand(), keeperCommand(), statusCommand(), downloadsCommand(), wrapperCommand(), storesCommand(), versionCommand())
-	root.AddCommand(ensureCommand(), stopCommand(), disableCommand(), enableCommand(), urlCommand(), holdCommand(), reapCommand())
+	root.AddCommand(ensureCommand(), stopCommand(), disableCommand(), enableCommand(), urlCommand(), holdCommand(), reapCommand(), sessionCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

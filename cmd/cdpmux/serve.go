@@ -153,6 +153,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	}
 
 	keeper, _ := backend.(interface{ KeepLastPage() bool })
+	sessions := &leases{life: life, log: log, keep: o.onExit.value == "keep", ours: o.browser.value != "attach"}
 	config := proxy.Config{
 		Store:        slug + "/" + store.ID,
 		MaxClients:   int(o.maxClients),
@@ -172,6 +173,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		AdminToken: admin, Auth: proxy.Auth{Token: token},
 		Audit:     audit,
 		Downloads: downloads, ArchiveDownloads: o.archiveDownloads && o.browser.value != "attach",
+		Leases:       sessions,
 		Life:         life.forProxy(o.browser.value != "attach"),
 		StartTimeout: time.Duration(o.startTimeout),
 	}
@@ -179,9 +181,12 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 		return err
 	}
 	server := proxy.New(config)
+	if err := sessions.open(o, home, store, server); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
-		if e := stop(cancel, server, o.keeps(backend), log, signals); err == nil {
+		if e := stop(cancel, server, sessions, o.keeps(backend), log, signals); err == nil {
 			err = e
 		}
 	}()
@@ -197,7 +202,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	go func() { served <- server.Serve(listener) }()
 	go life.run(ctx, server)
 	go o.reapOwn(ctx, home, store, server, log)
-	go takeOver(ctx, backend, server, log)
+	go func() { sessions.run(ctx, takeOver(ctx, backend, server, log)) }()
 	ready := make(chan error, 1)
 	go func() { ready <- o.startEarly(ctx, backend) }()
 	for {
@@ -221,18 +226,20 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 
 // takeOver connects to a browser that an earlier proxy left, so that the tabs
 // of clients that do not come back are closed in time.
-func takeOver(ctx context.Context, backend lifecycle.Backend, server *proxy.Server, log zerolog.Logger) {
+func takeOver(ctx context.Context, backend lifecycle.Backend, server *proxy.Server, log zerolog.Logger) error {
 	c, ok := backend.(*chrome.Chrome)
 	if !ok {
-		return
+		return nil
 	}
-	switch found, err := c.Recover(ctx); {
+	found, err := c.Recover(ctx)
+	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		log.Error().Err(err).Msg("what an earlier proxy left could not be taken over")
 	case found:
 		server.Wake()
 	}
+	return err
 }
 
 // keeps is how the browser is ended with the proxy: not at all with --on-exit keep.
@@ -262,7 +269,7 @@ func (o *serveOptions) startEarly(ctx context.Context, backend lifecycle.Backend
 
 // stop says goodbye to the clients, then ends the browser in peace: what it
 // has not written yet, logins above all, would be lost. No signal hurries it.
-func stop(cancel context.CancelFunc, server *proxy.Server, end func() lifecycle.Receipt, log zerolog.Logger, signals <-chan os.Signal) error {
+func stop(cancel context.CancelFunc, server *proxy.Server, sessions *leases, end func() lifecycle.Receipt, log zerolog.Logger, signals <-chan os.Signal) error {
 	cancel()
 	done := make(chan struct{})
 	defer close(done)
@@ -276,16 +283,21 @@ func stop(cancel context.CancelFunc, server *proxy.Server, end func() lifecycle.
 			}
 		}
 	}()
-	ctx, cancelWait := context.WithTimeout(context.Background(), shutdownWait)
-	defer cancelWait()
-	if err := server.Shutdown(ctx); err != nil {
-		log.Warn().Err(err).Msg("clients were cut off")
-	}
-	receipt := end()
-	if receipt.Method != lifecycle.MethodNone {
-		log.Info().Interface("receipt", receipt).Msg("browser stopped")
-	}
-	if !receipt.Verified {
+	verified := false
+	pending := sessions.close(func() bool {
+		ctx, cancelWait := context.WithTimeout(context.Background(), shutdownWait)
+		defer cancelWait()
+		if err := server.Shutdown(ctx); err != nil {
+			log.Warn().Err(err).Msg("clients were cut off")
+		}
+		receipt := end()
+		if receipt.Method != lifecycle.MethodNone {
+			log.Info().Interface("receipt", receipt).Msg("browser stopped")
+		}
+		verified = receipt.Verified
+		return verified
+	})
+	if !verified || pending > 0 {
 		return errNotVerified
 	}
 	return nil

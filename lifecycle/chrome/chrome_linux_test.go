@@ -38,7 +38,7 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 // of an earlier Chrome is gone before it starts.
 func TestAddressFromActivePort(t *testing.T) {
 	cfg := testConfig(t)
-	binary, err := findChrome("")
+	binary, err := Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestProfileInUseByAnotherName(t *testing.T) {
 	cfg := testConfig(t)
 	plain := cfg
 	plain.Record += "2"
-	binary, err := findChrome("")
+	binary, err := Find("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"cdpmux/lifecycle"
 )
 
-// findChrome returns the binary to run: path when it is given, else the first
+// Find returns the binary to run: path when it is given, else the first
 // that PATH or a known place has.
-func findChrome(path string) (string, error) {
+func Find(path string) (string, error) {
 	if path != "" {
 		found, err := exec.LookPath(path)
 		if err != nil {

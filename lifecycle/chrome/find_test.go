@@ -51,7 +51,7 @@ func TestFindChromeSaysWhereItLooked(t *testing.T) {
 	defer func() { chromePlaces = places }()
 	chromePlaces = []string{"/nowhere/chrome"}
 	t.Setenv("PATH", t.TempDir())
-	_, err := findChrome("")
+	_, err := Find("")
 	f := wantFailure(t, err, lifecycle.BrowserMissing)
 	for _, want := range []string{"google-chrome", "chromium", "/nowhere/chrome"} {
 		if !strings.Contains(f.Text, want) {

@@ -31,7 +31,7 @@ var driverSwitches = []string{
 
 // launch starts a Chrome, if the gate lets it.
 func (c *Chrome) launch(ctx context.Context, lock *os.File) (lifecycle.Endpoint, error) {
-	binary, err := findChrome(c.cfg.Path)
+	binary, err := Find(c.cfg.Path)
 	if err != nil {
 		return lifecycle.Endpoint{}, err
 	}

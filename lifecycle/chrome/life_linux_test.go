@@ -17,7 +17,7 @@ import (
 func TestStormOfLaunches(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	cfg := testConfig(t)
-	binary, err := findChrome("")
+	binary, err := Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
