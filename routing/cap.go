@@ -25,6 +25,7 @@ func (r *Router) keepCap(newest *target) {
 			}
 		}
 		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", ShortID(newest.owner.id), r.tabCap, victim.id, victim.info.URL))
+		r.totals.Evictions++
 		r.closeTarget(victim)
 	}
 }

@@ -23,6 +23,7 @@ type client struct {
 	lost      map[string]string          // tabs that a gap took, and their types
 	found     []*target                  // and those that came of its tabs during one
 	gone      bool                       // left: what it still owns is being closed
+	last      lastMethod                 // that it called, on any tab or none
 }
 
 // conn is one downstream connection. Its life is connOpening, connOpen,
@@ -62,6 +63,7 @@ const (
 type held struct {
 	msg *Message
 	env Envelope
+	at  time.Time // when it came
 }
 
 // Connect registers a root connection of a client, whose tabs outlive it by
@@ -195,9 +197,11 @@ func (r *Router) opened(c *conn, base *session) {
 	c.held = nil
 	for i := range hs {
 		if c.state == connOpen { // one of them may end it
+			r.came = hs[i].at
 			r.command(c, c.base, hs[i].msg, &hs[i].env)
 		}
 	}
+	r.came = r.now
 }
 
 // Disconnect says that the socket is gone, in whatever way. The connection's
