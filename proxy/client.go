@@ -181,5 +181,5 @@ func (c *client) log(log zerolog.Logger) {
 	if c.reason() == takenOver {
 		text += ". Two agents use the name " + routing.ShortID(c.id) + ": give each a name of its own, or start workers with --worker N, which are " + routing.ShortID(c.id) + "-wN"
 	}
-	e.Str("reason", info.label).Int("code", info.code).Dur("ms", time.Since(c.since)).Msg(text)
+	c.measure(e.Str("reason", info.label).Int("code", info.code), c.since).Msg(text)
 }
