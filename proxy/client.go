@@ -110,7 +110,7 @@ func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, a address) 
 	err := c.readLoop(s)
 	s.leave(c)
 	l.hangUp(err)
-	s.count(c.reason())
+	s.noteClosed(c)
 	c.log(s.log)
 }
 

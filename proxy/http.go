@@ -49,6 +49,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveReady(w)
 	case strings.HasPrefix(path, "/v1/"):
 		s.serveControl(w, r, path)
+	case path == "/metrics":
+		s.serveMetrics(w, r)
 	case path == "/status":
 		s.serveStatus(w, r)
 	default:
