@@ -102,6 +102,7 @@ type Server struct {
 	downloads DownloadStatus // but for Active
 	closed    closed         // connections that ended
 	totals    totals
+	pictures  pictures
 
 	timer   *time.Timer // ticks the Router
 	timerAt time.Time   // when; zero is never

@@ -125,6 +125,10 @@ func (r *Router) HasClient(id string) bool {
 	return cl != nil && slices.ContainsFunc(cl.conns, func(c *conn) bool { return c.page == "" })
 }
 
+// Knows reports whether the id is a client's that is connected, or whose tabs
+// wait for it.
+func (r *Router) Knows(id string) bool { return r.clients[id] != nil }
+
 // LiveClients counts the ids with a live root connection.
 func (r *Router) LiveClients() int {
 	n := 0
