@@ -26,7 +26,7 @@ var (
 )
 
 var parsed = template.Must(template.New("page").Funcs(template.FuncMap{
-	"clip": clip, "address": address, "size": size, "span": Span, "since": func(now, then time.Time) string { return Span(now.Sub(then)) },
+	"clip": clip, "address": address, "size": size, "span": span, "since": func(now, then time.Time) string { return span(now.Sub(then)) },
 	"words": func(label string) string { return strings.ReplaceAll(label, "_", " ") },
 }).Parse(page))
 
@@ -69,8 +69,8 @@ func size(bytes int) string {
 	return fmt.Sprintf("%.1f %s", n, units[0])
 }
 
-// Span writes a duration as people read it: its two largest units.
-func Span(d time.Duration) string {
+// span writes a duration as people read it: its two largest units.
+func span(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
