@@ -137,6 +137,7 @@ func sendChallenge(w http.ResponseWriter, p problem) {
 
 // wrongCredential says so, but not as often as somebody who guesses would like.
 func (s *Server) wrongCredential(w http.ResponseWriter, from netip.Addr) {
+	s.wrong.Add(1)
 	wait := s.guesses.Wrong(time.Now())
 	if wait == 0 {
 		e := s.log.Warn()

@@ -31,6 +31,8 @@ var (
 	descTargets     = desc("targets", "Targets of the browser, everybody's.")
 	descSessions    = desc("cdp_sessions", "CDP sessions in the browser, the proxy's own among them.")
 	descEvictions   = desc("tab_evictions_total", "Tabs closed because their client had more than --tab-cap.")
+	descTurnedAway  = desc("connections_turned_away_total", "Connections closed before they sent a request, because too many had sent none.")
+	descWrong       = desc("wrong_credentials_total", "Requests with a token or capability that is none of ours.")
 	descClosed      = desc("connections_closed_total", "Connections of clients that ended, by why.", "reason")
 
 	descMessages = desc("messages_total", "CDP messages, by direction.", "direction")
@@ -97,6 +99,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	gauge(descTargets, st.Counts.Targets)
 	gauge(descSessions, st.Counts.Sessions)
 	total(descEvictions, int64(snap.Evictions))
+	total(descTurnedAway, st.TurnedAway)
+	total(descWrong, c.s.wrong.Load())
 	for r := clientLeft; r < reasonCount; r++ {
 		total(descClosed, snap.closed[r], r.info().label)
 	}

@@ -184,6 +184,9 @@ func TestMetricsDoor(t *testing.T) {
 			t.Errorf("with %q: HTTP %d %.100s", authorization, got.status, got.body)
 		}
 	}
+	if got := scrape(t, s)["cdpmux_wrong_credentials_total"]; got != "2" {
+		t.Errorf("wrong credentials: %s, want 2", got)
+	}
 	if got := s.visit(t, http.MethodPost, "/metrics", "", map[string]string{"Authorization": "Bearer secret"}); got.status != 405 {
 		t.Errorf("POST: HTTP %d", got.status)
 	}

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -72,6 +73,7 @@ type Server struct {
 	lastBrowser string // its address; owned by the start under way
 
 	guesses access.Guesses
+	wrong   atomic.Int64 // credentials
 	crowd   *crowd
 
 	moves sync.WaitGroup // of staged files; begun by messages of the browser
