@@ -217,6 +217,41 @@ func TestDashboardInABrowser(t *testing.T) {
 	closeTab(tabs[1].TargetID)
 	d.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false})
 
+	// other pages in the operator's browser, which knows the token
+	site := proxytest.StartSite(t)
+	for _, origin := range []string{site.URL, site.Other} {
+		d.Navigate(origin + "/")
+		if got := d.Eval(fmt.Sprintf(`(async () => {
+			const got = [];
+			for (const [path, form] of [["release", "client=agent-b"], ["close-tab", "client=task-5f0c9a1e77d24b-w2&tab=%[2]s"], ["picture", "tab=%[2]s"]]) {
+				const url = "http://%[1]s/dashboard/" + path;
+				for (const mode of ["cors", "no-cors"]) {
+					const response = await fetch(url, {method: "POST", mode, credentials: "include", body: new URLSearchParams(form)}).catch(() => null);
+					if (response && response.type !== "opaque") got.push(path + " " + response.status);
+				}
+				const sink = Object.assign(document.createElement("iframe"), {name: path});
+				const button = Object.assign(document.createElement("form"), {method: "post", action: url, target: path});
+				for (const [name, value] of new URLSearchParams(form)) button.append(Object.assign(document.createElement("input"), {name, value}));
+				document.body.append(sink, button);
+				await new Promise(done => { sink.onload = done; button.submit(); });
+			}
+			for (const path of ["/", "/metrics", "/status", "/dashboard/script.js"]) {
+				const image = new Image();
+				await new Promise(done => { image.onload = image.onerror = done; image.src = "http://%[1]s" + path; });
+				const response = await fetch("http://%[1]s" + path, {credentials: "include", headers: {Accept: "text/html"}}).catch(() => null);
+				if (response) got.push(path + " " + response.status);
+			}
+			return got.join();
+		})()`, s.addr, tabs[4].TargetID)); string(got) != `""` {
+			t.Errorf("a page of %s reads %s", origin, got)
+		}
+	}
+	for _, c := range s.Status().Clients {
+		if want := map[string]int{"agent-b": 1, "task-5f0c9a1e77d24b-w2": len(tabs) - 2}[c.ID]; want > 0 && (c.State != "connected" || len(c.Tabs) != want) {
+			t.Errorf("after another page's tries: %s %s with %d tabs, want %d", c.ID, c.State, len(c.Tabs), want)
+		}
+	}
+
 	d.open()
 	const release = `#release-task-5f0c9a1e77d24b-w2`
 	d.Eval(`document.querySelector("` + release + ` summary").click(), document.querySelector("` + release + ` button").click()`)
@@ -229,9 +264,15 @@ func TestDashboardInABrowser(t *testing.T) {
 		if !m.Is(d.Session, "Network.requestWillBeSent") {
 			continue
 		}
-		var event struct{ Request struct{ URL string } }
+		var event struct {
+			DocumentURL string
+			Request     struct{ URL string }
+		}
 		if err := m.Into(&event); err != nil {
 			t.Fatal(err)
+		}
+		if strings.HasPrefix(event.DocumentURL, site.URL) || strings.HasPrefix(event.DocumentURL, site.Other) {
+			continue
 		}
 		_, rest, _ := strings.Cut(event.Request.URL, "://")
 		if own := strings.HasPrefix(strings.TrimPrefix(rest, "operator:secret@"), s.addr+"/"); !own &&
