@@ -295,6 +295,7 @@ type View struct {
 	Start       []Stage              `json:"start,omitempty"`
 	Receipt     *Receipt             `json:"last_stop,omitempty"`
 	Relaunches  int                  `json:"relaunches"`
+	BreakerOpen bool                 `json:"breaker_open"` // only a trial is let through
 	NextTrial   time.Time            `json:"next_trial,omitzero"`
 	Holds       map[string]time.Time `json:"holds,omitempty"`
 }
@@ -304,7 +305,7 @@ func (l *Life) View() View {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	v := View{State: l.state, Receipt: l.receipt, Relaunches: len(l.breaker.Relaunches), Holds: map[string]time.Time{}}
+	v := View{State: l.state, Receipt: l.receipt, Relaunches: len(l.breaker.Relaunches), BreakerOpen: l.breaker.Open, Holds: map[string]time.Time{}}
 	if next, refused := l.breaker.Refused(now); refused && l.state != StateReady {
 		v.State, v.NextTrial = StateRefused, next
 	}

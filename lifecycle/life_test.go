@@ -70,7 +70,7 @@ func TestLifeRefusesTheStorm(t *testing.T) {
 	if b.launches != 4 || f.RetryAfter() < 9*time.Minute || !f.Retryable() || f.Status() != 503 || !strings.Contains(f.Text, "it said so") {
 		t.Errorf("%d launches, %s, retry %s", b.launches, f, f.RetryAfter())
 	}
-	if l.Refused() == nil || l.View().State != StateRefused || l.View().NextTrial.IsZero() {
+	if l.Refused() == nil || l.View().State != StateRefused || l.View().NextTrial.IsZero() || !l.View().BreakerOpen {
 		t.Errorf("view %+v", l.View())
 	}
 	// A stop does not help, and neither does another proxy.

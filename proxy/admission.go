@@ -26,10 +26,14 @@ type visitor struct {
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request, path string) (visitor, bool) {
 	peer := s.cfg.TrustedProxies.Peer(r)
 	v := visitor{path: path, base: s.base(r, peer)}
+	door := s.door()
+	if origin := r.Header.Get("Origin"); s.ownPost(r, path, peer.Host, origin) {
+		door.Origins = append([]string{origin}, door.Origins...)
+	}
 	// What a proxy forwards counts besides what it sent: a page that had a name
 	// point to this machine could forward, too.
 	for _, host := range []string{r.Host, peer.Host} {
-		if refusal := s.door().Refuse(r.Header, host, access.IP(localAddr(r))); refusal.Status != 0 {
+		if refusal := door.Refuse(r.Header, host, access.IP(localAddr(r))); refusal.Status != 0 {
 			sendText(w, refusal.Status, refusal.Text)
 			return v, false
 		}
@@ -125,15 +129,21 @@ var unauthenticated = problem{
 
 func sendUnauthenticated(w http.ResponseWriter) { sendChallenge(w, unauthenticated) }
 
+// challenge is the header by which a browser is told to ask for a password.
+const challenge = "WWW-Authenticate"
+
 // sendChallenge asks for a token. There is no Retry-After: waiting mends nothing.
 func sendChallenge(w http.ResponseWriter, p problem) {
 	body, _ := json.Marshal(p) // strings and a bool
-	w.Header().Set("WWW-Authenticate", "Bearer")
+	if h := w.Header(); h.Get(challenge) == "" {
+		h.Set(challenge, "Bearer")
+	}
 	send(w, p.status, jsonType, string(body)+"\n")
 }
 
 // wrongCredential says so, but not as often as somebody who guesses would like.
 func (s *Server) wrongCredential(w http.ResponseWriter, from netip.Addr) {
+	s.wrong.Add(1)
 	wait := s.guesses.Wrong(time.Now())
 	if wait == 0 {
 		e := s.log.Warn()
@@ -161,7 +171,7 @@ func (s *Server) admin(w http.ResponseWriter, r *http.Request) bool {
 		Next:   "send Authorization: Bearer with what stands in run/<store>.admin of the state directory, or use cdpmux status",
 		status: http.StatusUnauthorized,
 	}
-	if level == access.Store {
+	if level == access.Store && w.Header().Get(challenge) == "" { // a browser asks again after 401 alone
 		p.status = http.StatusForbidden
 	}
 	sendChallenge(w, p)

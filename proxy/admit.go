@@ -38,7 +38,7 @@ func (s *Server) join(l *link, a address) *client {
 		return nil
 	}
 	s.seen(id)
-	s.track(l)
+	s.track(l, ofClients)
 	c := &client{link: l, id: id, page: page, since: time.Now(), hasRoot: make(chan struct{})}
 	var out []routing.Action
 	if page == "" {
@@ -99,13 +99,14 @@ func (s *Server) leave(c *client) {
 
 // track counts a WebSocket and its reader until untrack. The lock is held and
 // the server is not closing.
-func (s *Server) track(l *link) {
-	s.links[l] = struct{}{}
+func (s *Server) track(l *link, p peer) {
+	s.links[l] = p
 	s.wg.Add(1)
 }
 
 func (s *Server) untrack(l *link) {
 	s.mu.Lock()
+	s.totals.carried[s.links[l]].add(l)
 	delete(s.links, l)
 	s.mu.Unlock()
 	s.wg.Done()

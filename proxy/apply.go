@@ -102,10 +102,12 @@ func (s *Server) failRequests(why string) {
 // not be read for a while, it returns the channels to wait for: as long as it
 // takes for backlog, limits.pause at most for ahead.
 func (s *Server) fromClient(c *client, batch []incoming) (backlog, ahead <-chan struct{}) {
-	size := 0
+	size, bytes := 0, 0
 	for i := range batch {
 		size += memory(batch[i].msg)
+		bytes += len(batch[i].msg.Text())
 	}
+	c.received.add(len(batch), bytes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out, now := s.actions, time.Now()
@@ -140,7 +142,12 @@ func (s *Server) fromClient(c *client, batch []incoming) (backlog, ahead <-chan 
 }
 
 // fromBrowser hands messages of the browser to the Router.
-func (s *Server) fromBrowser(batch []incoming) {
+func (s *Server) fromBrowser(up *upstream, batch []incoming) {
+	bytes := 0
+	for i := range batch {
+		bytes += len(batch[i].msg.Text())
+	}
+	up.received.add(len(batch), bytes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out, now := s.actions, time.Now()

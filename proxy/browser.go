@@ -73,6 +73,7 @@ func (s *Server) runStart(st *start) {
 		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonBrowserStopped, errStopped.Error(), s.actions))
 		return
 	}
+	s.totals.reached(started, !s.since.IsZero(), err)
 	if err != nil {
 		st.err = err
 		s.unreached(err)
@@ -82,7 +83,7 @@ func (s *Server) runStart(st *start) {
 	st.up, s.up = up, up
 	s.redial.end()
 	s.replaced = false
-	s.track(up.link)
+	s.track(up.link, ofBrowser)
 	go s.serveUpstream(up)
 	up.silence.since = time.Now()
 	up.watch = time.AfterFunc(s.limits.probe, func() { s.look(up) })

@@ -110,7 +110,7 @@ func (s *Server) serveClient(w http.ResponseWriter, r *http.Request, a address) 
 	err := c.readLoop(s)
 	s.leave(c)
 	l.hangUp(err)
-	s.count(c.reason())
+	s.noteClosed(c)
 	c.log(s.log)
 }
 
@@ -181,5 +181,5 @@ func (c *client) log(log zerolog.Logger) {
 	if c.reason() == takenOver {
 		text += ". Two agents use the name " + routing.ShortID(c.id) + ": give each a name of its own, or start workers with --worker N, which are " + routing.ShortID(c.id) + "-wN"
 	}
-	e.Str("reason", info.label).Int("code", info.code).Dur("ms", time.Since(c.since)).Msg(text)
+	c.measure(e.Str("reason", info.label).Int("code", info.code), c.since).Msg(text)
 }

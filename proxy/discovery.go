@@ -209,9 +209,18 @@ func (s *Server) serveTabCommand(w http.ResponseWriter, r *http.Request, a addre
 	}
 }
 
-// ask starts something whose outcome comes later as an Answer, and waits for
-// it. When none comes it answers and returns false.
+// ask is outcome for a client that may be told at once why there is none. Then
+// it answers and returns false.
 func (s *Server) ask(w http.ResponseWriter, r *http.Request, start func(token uint64) []routing.Action) (routing.Result, bool) {
+	result, err := s.outcome(r, start)
+	if err != nil {
+		s.sendProblem(w, problemOf(err))
+	}
+	return result, err == nil
+}
+
+// outcome starts something whose outcome comes later as an Answer, and waits for it.
+func (s *Server) outcome(r *http.Request, start func(token uint64) []routing.Action) (routing.Result, error) {
 	done := make(chan routing.Result, 1)
 	s.mu.Lock()
 	s.lastToken++
@@ -225,13 +234,12 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, start func(token ui
 	defer cancel()
 	select {
 	case result := <-done:
-		return result, true
+		return result, nil
 	case <-ctx.Done():
 		s.mu.Lock()
 		delete(s.requests, token)
 		s.mu.Unlock()
-		s.sendProblem(w, problemOf(noAnswer(ctx)))
-		return routing.Result{}, false
+		return routing.Result{}, noAnswer(ctx)
 	}
 }
 

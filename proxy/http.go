@@ -17,6 +17,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer boundBody(w, r, s.limits.body)()
 	// The path as it was sent: Chrome neither decodes nor cleans it.
 	path, query, _ := strings.Cut(r.RequestURI, "?")
+	if isDashboard(r, path) {
+		w.Header().Set(challenge, askForToken)
+	}
 	v, ok := s.letIn(w, r, path)
 	if !ok {
 		return
@@ -40,6 +43,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveClient(w, r, a)
 	case upgrade:
 		send(w, http.StatusNotFound, htmlType, "")
+	case isDashboard(r, path):
+		s.serveDashboard(w, r, path)
 	case a.path == "/" && a.prefix == "":
 		w.Header().Set("X-Frame-Options", "DENY")
 		send(w, http.StatusOK, htmlType+"; charset=UTF-8", "")
@@ -55,6 +60,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveSessions(w, r, v)
 	case strings.HasPrefix(path, "/v1/"):
 		s.serveControl(w, r, path)
+	case path == "/metrics":
+		s.serveMetrics(w, r)
 	case path == "/status":
 		s.serveStatus(w, r)
 	default:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/rs/zerolog"
 
 	"cdpmux/routing"
 )
@@ -27,6 +28,18 @@ type link struct {
 	gone   chan struct{} // closed when the writer has ended
 
 	ping atomic.Pointer[string] // payload of a ping that waits for its pong
+
+	received traffic // counted by the reader
+	sent     traffic // counted by the writer
+}
+
+// traffic counts the messages of one direction, and their bytes without the
+// WebSocket's own. One loop adds, once for many; anybody may look.
+type traffic struct{ messages, bytes atomic.Int64 }
+
+func (t *traffic) add(messages, bytes int) {
+	t.messages.Add(int64(messages))
+	t.bytes.Add(int64(bytes))
 }
 
 // limits are the sizes and times that connections live by.
@@ -88,6 +101,13 @@ var defaultLimits = limits{
 // errStalled ends the write of a connection that is ending anyway.
 var errStalled = errors.New("peer takes nothing")
 
+// measure adds to a log line how long the connection lasted and what it carried.
+func (l *link) measure(e *zerolog.Event, since time.Time) *zerolog.Event {
+	return e.Dur("ms", time.Since(since)).
+		Int64("in_messages", l.received.messages.Load()).Int64("in_bytes", l.received.bytes.Load()).
+		Int64("out_messages", l.sent.messages.Load()).Int64("out_bytes", l.sent.bytes.Load())
+}
+
 // newLink takes over a WebSocket right after its handshake.
 func newLink(ws *websocket.Conn, frames *frameConn, conn *corkConn, lim *limits, queue queueLimit, mute bool) *link {
 	l := &link{ws: ws, frames: frames, conn: conn, out: newOutbox(lim.backlog), limits: lim, queue: queue, mute: mute, gone: make(chan struct{})}
@@ -146,35 +166,42 @@ func (l *link) writeLoop() {
 
 // writeBatch writes each message as one text frame and sends them together.
 func (l *link) writeBatch(batch []*routing.Message) error {
-	held, size := 0, 0 // bytes since the last flush, and what the outbox counted for them
+	n, held, size := 0, 0, 0 // messages and bytes since the last flush, and what the outbox counted for them
 	for i, m := range batch {
 		if err := l.pong(); err != nil {
 			return err
 		}
-		held += len(m.Text())
-		err := l.ws.WriteMessage(websocket.TextMessage, m.Text())
+		text := m.Text()
+		err := l.ws.WriteMessage(websocket.TextMessage, text)
 		if err == websocket.ErrCloseSent { // gorilla's, for a frame that broke the protocol
 			break
 		}
 		if err != nil {
 			return err
 		}
-		size += memory(m)
+		n, held, size = n+1, held+len(text), size+memory(m)
 		freeMessage(m)
 		batch[i] = nil
 		if held >= flushAt {
-			if err := l.conn.Flush(); err != nil {
+			if err := l.flush(n, held, size); err != nil {
 				return err
 			}
-			l.out.written(size)
-			held, size = 0, 0
+			n, held, size = 0, 0, 0
 		}
 	}
 	if err := l.pong(); err != nil {
 		return err
 	}
+	return l.flush(n, held, size)
+}
+
+// flush sends n messages of so many bytes, for which the outbox counted size.
+func (l *link) flush(n, bytes, size int) error {
 	err := l.conn.Flush()
 	l.out.written(size)
+	if err == nil {
+		l.sent.add(n, bytes)
+	}
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -69,9 +70,12 @@ type Server struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup // all goroutines and connections
 
+	metrics func() http.Handler // made when it is asked for
+
 	lastBrowser string // its address; owned by the start under way
 
 	guesses access.Guesses
+	wrong   atomic.Int64 // credentials
 	crowd   *crowd
 
 	moves sync.WaitGroup // of staged files; begun by messages of the browser
@@ -96,13 +100,15 @@ type Server struct {
 	tenants   map[string]*tenant         // client ids that belong to a lease
 	leaving   []*leaving                 // those that are being released
 	clients   map[routing.ConnID]*client // those that the Router knows
-	links     map[*link]struct{}         // every WebSocket that is not closed yet
+	links     map[*link]peer             // every WebSocket that is not closed yet
 	upgrading map[string]int             // handshakes under way, by client id
 	requests  map[uint64]chan<- routing.Result
 	lastToken uint64
-	handed    handed             // client ids that /json/version gave out
-	ended     [reasonCount]int64 // connections, by how they ended
-	downloads DownloadStatus     // but for Active
+	handed    handed         // client ids that /json/version gave out
+	downloads DownloadStatus // but for Active
+	closed    closed         // connections that ended
+	totals    totals
+	pictures  pictures
 
 	timer   *time.Timer // ticks the Router
 	timerAt time.Time   // when; zero is never
@@ -121,7 +127,7 @@ func New(cfg Config) *Server {
 		cfg: cfg, log: cfg.Logger, limits: defaultLimits,
 		router:    routing.New(cfg.Router),
 		clients:   map[routing.ConnID]*client{},
-		links:     map[*link]struct{}{},
+		links:     map[*link]peer{},
 		upgrading: map[string]int{},
 		tenants:   map[string]*tenant{},
 		started:   time.Now(),
@@ -130,6 +136,7 @@ func New(cfg Config) *Server {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timer = stopped(s.tick)
+	s.metrics = sync.OnceValue(s.newMetrics)
 	s.redial.timer = stopped(s.redialNow)
 	s.http = &http.Server{
 		Handler:           s,

@@ -18,13 +18,15 @@ import (
 //	  "browser": {"state": "ready", "product": "Chrome/…"},
 //	  "clients": [{
 //	    "id": "alice", "short": "alice", "state": "connected", "connections": 1,
-//	    "pending": 0, "queued_bytes": 0, "sessions": 2,
-//	    "tabs": [{"id": "…", "title": "…", "url": "…", "last_used_order": 1, "state": "ready"}]
+//	    "pending": 0, "queued_bytes": 0, "sessions": 2, "last_method": "Page.navigate",
+//	    "tabs": [{"id": "…", "title": "…", "url": "…", "last_used_order": 1, "state": "ready", "last_method": "Page.navigate"}]
 //	  }],
 //	  "downloads": {"active": 0, "arrived": 2, "failed": 0},
 //	  "turned_away": 0,
 //	  "counts": {"conns": 1, "targets": 4, "sessions": 5, "requests": 0, "held": 0, "strays": 0},
 //	  "close_reasons": {"client_left": 3},
+//	  "recent_closes": [{"at": "…", "client": "alice", "reason": "client_left", "ms": 5120, "received": 12, "sent": 30}],
+//	  "draining": false,
 //	  "sessions": {…}, "leases": {…}, "launch": {…}, "admission": {…}
 //	}
 //
@@ -50,6 +52,8 @@ type Status struct {
 	TurnedAway   int64            `json:"turned_away"` // connections too many, closed before they sent a request
 	Counts       Counts           `json:"counts"`
 	CloseReasons map[string]int64 `json:"close_reasons"`
+	Recent       []Closed         `json:"recent_closes"` // connections, the last one first
+	Draining     bool             `json:"draining"`      // newcomers are turned away
 	*LeaseStatus
 }
 
@@ -71,6 +75,7 @@ type ClientStatus struct {
 	Pending     int                 `json:"pending"`
 	QueuedBytes int                 `json:"queued_bytes"`
 	Sessions    int                 `json:"sessions"`
+	Last        string              `json:"last_method,omitempty"`
 	Tabs        []routing.TabStatus `json:"tabs"`
 }
 
@@ -108,7 +113,8 @@ func (s *Server) Status() Status {
 			Conns: is.Stats.Conns, Targets: is.Stats.Targets, Sessions: is.Stats.Sessions,
 			Requests: is.Stats.Requests, Held: is.Stats.Held, Strays: is.Strays,
 		},
-		CloseReasons: map[string]int64{}, Downloads: s.downloads, TurnedAway: s.crowd.turnedAway(),
+		CloseReasons: map[string]int64{}, Recent: s.closed.list(), Draining: s.draining,
+		Downloads: s.downloads, TurnedAway: s.crowd.turnedAway(),
 	}
 	st.Browser.Life = view
 	st.Downloads.Active = is.Stats.Downloads
@@ -119,7 +125,7 @@ func (s *Server) Status() Status {
 	for _, c := range is.Clients {
 		cs := ClientStatus{
 			ID: c.ID, Short: routing.ShortID(c.ID), State: "http", Until: c.Until,
-			Connections: len(c.Conns), Pending: c.Pending, Sessions: c.Sessions, Tabs: c.Tabs,
+			Connections: len(c.Conns), Pending: c.Pending, Sessions: c.Sessions, Last: c.Last, Tabs: c.Tabs,
 		}
 		switch {
 		case len(c.Conns) > 0:
@@ -135,7 +141,7 @@ func (s *Server) Status() Status {
 		}
 		st.Clients = append(st.Clients, cs)
 	}
-	for r, n := range s.ended {
+	for r, n := range s.closed.count {
 		if n > 0 {
 			st.CloseReasons[reasons[r].label] = n
 		}
@@ -180,9 +186,23 @@ func (s *Server) serveStatus(w http.ResponseWriter, r *http.Request) {
 	send(w, http.StatusOK, jsonType, string(body)+"\n")
 }
 
-// count notes how a connection ended.
-func (s *Server) count(r reason) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended[r]++
+// lifeView is what the proxy knows of Life.View: the part of its JSON that the
+// operator is to see.
+type lifeView struct {
+	Relaunches  int                  `json:"relaunches"`
+	BreakerOpen bool                 `json:"breaker_open"`
+	NextTrial   time.Time            `json:"next_trial"`
+	Holds       map[string]time.Time `json:"holds"`
+	LastStop    *struct {
+		Method   string `json:"method"`
+		Verified bool   `json:"verified"`
+	} `json:"last_stop"`
+}
+
+func lifeOf(view any) (l lifeView) {
+	text, err := json.Marshal(view)
+	if err == nil {
+		_ = json.Unmarshal(text, &l) // what is of another form is not shown
+	}
+	return l
 }

@@ -20,6 +20,7 @@ type upstream struct {
 	http     string        // the browser's own HTTP endpoint, without a path
 	protocol protocolCache // what it answers to /json/protocol
 	known    chan struct{} // closed when the Router knows the browser's version
+	since    time.Time
 
 	// guarded by Server.mu
 	watch   *time.Timer // looks whether it is silent
@@ -75,6 +76,7 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 		link:  newLink(ws, frames, conn, lim, queueLimit{}, false),
 		http:  base.String(),
 		known: make(chan struct{}),
+		since: time.Now(),
 	}, nil
 }
 
@@ -92,8 +94,11 @@ func (s *Server) serveUpstream(up *upstream) {
 	defer s.untrack(up.link)
 	go up.writeLoop()
 	err := up.readLoop(s)
-	s.lost(up, err)
+	lost := s.lost(up, err)
 	up.hangUp(err)
+	if !lost {
+		up.measure(s.log.Info(), up.since).Msg("browser connection closed")
+	}
 }
 
 // incoming is one message with what was found in it.
@@ -111,7 +116,7 @@ func (up *upstream) readLoop(s *Server) error {
 	var batch []incoming
 	defer func() {
 		if len(batch) > 0 { // what came before the end counts
-			s.fromBrowser(batch)
+			s.fromBrowser(up, batch)
 		}
 	}()
 	for {
@@ -132,23 +137,24 @@ func (up *upstream) readLoop(s *Server) error {
 			batch = batch[:len(batch)-1]
 		}
 		if len(batch) > 0 && (!more || len(batch) == batchMost) {
-			s.fromBrowser(batch)
+			s.fromBrowser(up, batch)
 			clear(batch) // it points to messages that are others' now
 			batch = batch[:0]
 		}
 	}
 }
 
-// lost says that the browser's connection ended.
-func (s *Server) lost(up *upstream, err error) {
+// lost says that the browser's connection ended. It reports false when that
+// was our own doing.
+func (s *Server) lost(up *upstream, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.up != up { // we ended it
-		return
+	if s.up != up {
+		return false
 	}
 	s.up = nil
 	up.watch.Stop()
-	s.log.Warn().Err(err).Msg("browser connection lost")
+	up.measure(s.log.Warn(), up.since).Err(err).Msg("browser connection lost")
 	s.connected(false)
 	s.apply(s.router.BrowserGone(time.Now(), errLost.Error(), s.actions))
 	s.failRequests(errLost.Error())
@@ -157,4 +163,5 @@ func (s *Server) lost(up *upstream, err error) {
 		s.redial.begin()
 		s.wake()
 	}
+	return true
 }

@@ -49,6 +49,7 @@ type Action struct {
 // Result is the outcome of an HTTP request that needed the browser.
 type Result struct {
 	TargetID string // of the tab that was made
+	Picture  string // that was taken, in base64
 	Err      string // why not, in Chrome's words; empty when it worked
 	Refused  bool   // the policy, not Chrome, says so
 }

@@ -26,6 +26,7 @@ func (r *Router) keepCap(newest *target) {
 			}
 		}
 		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", ShortID(newest.owner.id), most, victim.id, victim.info.URL))
+		r.totals.Evictions++
 		r.closeTarget(victim)
 	}
 }

@@ -23,6 +23,7 @@ type client struct {
 	lost      map[string]string          // tabs that a gap took, and their types
 	found     []*target                  // and those that came of its tabs during one
 	gone      bool                       // left: what it still owns is being closed
+	last      lastMethod                 // that it called, on any tab or none
 }
 
 // conn is one downstream connection. Its life is connOpening, connOpen,
@@ -62,6 +63,7 @@ const (
 type held struct {
 	msg *Message
 	env Envelope
+	at  time.Time // when it came
 }
 
 // Connect registers a root connection of a client, whose tabs outlive it by
@@ -122,6 +124,10 @@ func (r *Router) HasClient(id string) bool {
 	cl := r.clients[id]
 	return cl != nil && slices.ContainsFunc(cl.conns, func(c *conn) bool { return c.page == "" })
 }
+
+// Knows reports whether the id is a client's that is connected, or whose tabs
+// wait for it.
+func (r *Router) Knows(id string) bool { return r.clients[id] != nil }
 
 // LiveClients counts the ids with a live root connection.
 func (r *Router) LiveClients() int {
@@ -195,9 +201,11 @@ func (r *Router) opened(c *conn, base *session) {
 	c.held = nil
 	for i := range hs {
 		if c.state == connOpen { // one of them may end it
+			r.came = hs[i].at
 			r.command(c, c.base, hs[i].msg, &hs[i].env)
 		}
 	}
+	r.came = r.now
 }
 
 // Disconnect says that the socket is gone, in whatever way. The connection's

@@ -23,6 +23,7 @@ func (r *Router) FromClient(now time.Time, id ConnID, m *Message, env *Envelope,
 // command decides what becomes of a command; via is what carried it, the
 // connection's base or a legacy session.
 func (r *Router) command(c *conn, via *session, m *Message, env *Envelope) {
+	c.client.last.set(env.Method)
 	s := r.resolve(via, env.Session)
 	if s == nil {
 		if r.audit {
@@ -33,6 +34,7 @@ func (r *Router) command(c *conn, via *session, m *Message, env *Envelope) {
 		return
 	}
 	if s.target != nil {
+		s.target.last.set(env.Method)
 		r.use(s.target)
 	}
 	r.apply(c, s, m, env)

@@ -20,11 +20,12 @@ const (
 	limitTarget               // Target.* and the proxy's own
 	limitRead                 // what Chrome answers from memory
 	limitCrashed              // what a renderer that is gone will not answer
+	limitPicture              // what a hidden tab will not answer
 	limits
 )
 
 // times are the durations of the limits that are not configured.
-var times = [limits]time.Duration{limitTarget: 5 * time.Second, limitRead: 2500 * time.Millisecond, limitCrashed: 500 * time.Millisecond}
+var times = [limits]time.Duration{limitTarget: 5 * time.Second, limitRead: 2500 * time.Millisecond, limitCrashed: 500 * time.Millisecond, limitPicture: 5 * time.Second}
 
 // deadlines are the open requests by limit, soonest first; a limit of 0 has none.
 type deadlines struct {
@@ -108,9 +109,12 @@ func (r *Router) awaited(q *request) *request {
 func (r *Router) expire() {
 	for l := range limits {
 		for q := r.deadlines.queues[l].first; q != nil && !q.due.After(r.now); q = r.deadlines.queues[l].first {
-			text := textCrashed
-			if l != limitCrashed {
-				text = "No answer from the browser within " + r.deadlines.times[l].String() + "; whether it was carried out is unknown"
+			text := "No answer from the browser within " + r.deadlines.times[l].String() + "; whether it was carried out is unknown"
+			switch l {
+			case limitCrashed:
+				text = textCrashed
+			case limitPicture:
+				text = textNoPicture
 			}
 			r.giveUp(q, text)
 		}

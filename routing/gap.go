@@ -122,11 +122,11 @@ func (r *Router) tellDetached(s *session) {
 func (r *Router) holdOrRefuse(c *conn, m *Message, env *Envelope) {
 	switch {
 	case c.intent == nil:
-		c.held = append(c.held, held{m, *env})
+		c.held = append(c.held, held{m, *env, r.now})
 	case env.Session != nil: // of before the gap
 		r.refuse(c, env.ID, codeSession, textNoSession)
 	case r.now.Before(c.gapEnds):
-		c.held = append(c.held, held{m, *env})
+		c.held = append(c.held, held{m, *env, r.now})
 	default:
 		r.refuse(c, env.ID, codeServer, r.why)
 	}

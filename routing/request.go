@@ -20,9 +20,10 @@ type answer func(*Router, *request, *Message, *Envelope)
 
 // request is a command that the browser has not answered yet.
 type request struct {
-	id  int32    // as the browser knows it
-	seq uint64   // order of sending
-	via *session // where it was sent; nil: the proxy's root
+	id  int32     // as the browser knows it
+	seq uint64    // order of sending
+	via *session  // where it was sent; nil: the proxy's root
+	at  time.Time // when the client's command came
 
 	// who waits for it
 	conn     *conn    // nil: the proxy itself, or one that is gone
@@ -91,7 +92,7 @@ func (r *Router) open(via *session, c *conn, s *session, clientID int32) *reques
 		}
 	}
 	r.lastUse++
-	q.id, q.seq = r.lastID, r.lastUse
+	q.id, q.seq, q.at = r.lastID, r.lastUse, r.came
 	q.via, q.conn, q.session, q.clientID = via, c, s, clientID
 	r.requests[q.id] = q
 	if c != nil {
@@ -150,6 +151,9 @@ func ignore(*Router, *request, *Message, *Envelope) {}
 func (r *Router) finish(q *request, m *Message, env *Envelope) {
 	delete(r.requests, q.id)
 	r.deadlines.drop(q)
+	if q.conn != nil {
+		r.totals.Latency.count(r.now.Sub(q.at))
+	}
 	if s := q.via; s != nil {
 		if q.prev != nil {
 			q.prev.next = q.next

@@ -66,16 +66,18 @@ type Router struct {
 	lastUse  uint64
 	lastTab  *target  // the tab target announced last, until its page comes
 	spare    *request // request structs to use again
+	totals   Totals
 
 	// of the entry point at work
 	now    time.Time
-	limit  limit  // of the command at work
-	denied string // why it was refused, for the audit
+	came   time.Time // the command at work: before now if it was held
+	limit  limit     // of the command at work
+	denied string    // why it was refused, for the audit
 	out    []Action
 }
 
 // begin opens an entry point.
-func (r *Router) begin(now time.Time, out []Action) { r.now, r.out = now, out }
+func (r *Router) begin(now time.Time, out []Action) { r.now, r.came, r.out = now, now, out }
 
 // Config is what a Router is told once.
 type Config struct {

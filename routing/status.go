@@ -20,6 +20,7 @@ type ClientStatus struct {
 	Until    time.Time // end of its grace; zero while it is connected
 	Pending  int       // commands that wait for an answer
 	Sessions int
+	Last     string      // method of its last command
 	Tabs     []TabStatus // most recently used first
 }
 
@@ -32,6 +33,7 @@ type TabStatus struct {
 	Order int    `json:"last_used_order"` // 1 is the one used last
 	State string `json:"state"`
 	Error string `json:"error,omitempty"`
+	Last  string `json:"last_method,omitempty"` // on a session of it
 }
 
 var navigationNames = [...]string{navReady: "ready", navLoading: "navigating", navFailed: "failed"}
@@ -46,7 +48,7 @@ func (r *Router) Status() Status {
 		}
 	}
 	for _, cl := range r.clients {
-		cs := ClientStatus{ID: cl.id, Until: cl.until, Pending: pending[cl], Tabs: []TabStatus{}}
+		cs := ClientStatus{ID: cl.id, Until: cl.until, Pending: pending[cl], Last: cl.last.String(), Tabs: []TabStatus{}}
 		for _, c := range cl.conns {
 			cs.Conns = append(cs.Conns, c.id)
 			cs.Pending += len(c.held)
@@ -73,7 +75,7 @@ func (r *Router) Status() Status {
 }
 
 func (t *target) status(order int) TabStatus {
-	st := TabStatus{ID: t.id, Title: t.info.Title, URL: t.info.URL, Order: order, State: navigationNames[t.navigation]}
+	st := TabStatus{ID: t.id, Title: t.info.Title, URL: t.info.URL, Order: order, State: navigationNames[t.navigation], Last: t.last.String()}
 	switch {
 	case t.crashed:
 		st.State = "crashed"

@@ -40,6 +40,7 @@ func TestStatus(t *testing.T) {
 	}
 	check("at first", "ready", "")
 	navigate()
+	want.Last = "Page.navigate"
 	check("under way", "navigating", "")
 	eye("frameNavigated", `"frame":{"id":"PAGE2","url":"u3"},"type":"Navigation"`)
 	eye("frameNavigated", `"frame":{"id":"F","parentId":"PAGE2","url":"u4","unreachableUrl":"u4"}`)
@@ -65,7 +66,7 @@ func TestStatus(t *testing.T) {
 		t.Fatalf("clients: %+v", st.Clients)
 	}
 	cl := st.Clients[0]
-	if cl.ID != "alice" || len(cl.Conns) != 1 || cl.Sessions != 2 || len(cl.Tabs) != 2 || cl.Tabs[1].Order != 2 || !cl.Until.IsZero() {
+	if cl.ID != "alice" || cl.Last != "Page.navigate" || len(cl.Conns) != 1 || cl.Sessions != 2 || len(cl.Tabs) != 2 || cl.Tabs[1].Order != 2 || !cl.Until.IsZero() {
 		t.Errorf("connected: %+v", cl)
 	}
 	p.r.clients["alice"].grace = time.Minute

@@ -30,6 +30,7 @@ type target struct {
 	judged      bool        // of a page of nobody's: whether it is a client's of before
 	crashed     bool        // its renderer is gone
 	maker       ConnID      // the connection whose createTarget made it
+	last        lastMethod  // called on a session of it
 	visited     bool        // it has shown anything but about:blank
 	viewers     []*client   // of a service or shared worker: who sees it
 	watched     bool        // of a tab: the eye is on it

@@ -89,7 +89,7 @@ func (f *fortress) holds(t *testing.T) {
 func servedPaths(victim, tab string) []string {
 	client := []string{"", "/", "/json", "/json/", "/json/version", "/json/list", "/json/protocol", "/json/new?about:blank", "/json/close/" + tab, "/json/activate/" + tab, "/devtools/page/" + tab}
 	paths := []string{
-		"/devtools/browser", "/devtools/browser/", "/devtools/browser/" + victim, "/status", "/metrics",
+		"/devtools/browser", "/devtools/browser/", "/devtools/browser/" + victim, "/status", "/metrics", "/dashboard/release", "/dashboard/picture",
 		"/v1/browser", "/v1/browser/start", "/v1/browser/stop", "/v1/hold", "/v1/drain", "/v1/sessions", "/v1/sessions/s1", "/v1/sessions/s1/close", "/v1/sessions/s1/heartbeat",
 		"/v1/clients/" + victim + "/close", "/v1/clients/" + victim + "/tabs/close", "/v1/clients/" + victim + "/trace",
 	}

@@ -24,7 +24,7 @@ const webAttacks = `async (proxy, paths) => {
     e.onload = e.onerror = () => { try { done((e.contentDocument?.body?.textContent ?? '') != '') } catch { done(false) } };
     document.body.append(e);
   });
-  for (const path of paths.filter((path) => !/json|v1|status|metrics/.test(path))) { // Chrome slows those down that fail
+  for (const path of paths.filter((path) => !/json|v1|status|metrics|dashboard/.test(path))) { // Chrome slows those down that fail
     attempt('WebSocket ' + path, () => new Promise((yes, no) => { const w = new WebSocket('ws://' + proxy + path); w.onopen = () => yes(true); w.onerror = no }));
   }
   const sockets = tries.splice(0);
