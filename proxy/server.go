@@ -73,6 +73,7 @@ type Server struct {
 
 	guesses access.Guesses
 	crowd   *crowd
+	bodies  bodies
 
 	moves sync.WaitGroup // of staged files; begun by messages of the browser
 
