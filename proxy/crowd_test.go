@@ -166,3 +166,32 @@ func TestBodiesAreBounded(t *testing.T) {
 		t.Errorf("an answer that takes longer than a body may: %d %q", status, body)
 	}
 }
+
+// Not too many bodies are awaited at once, and one that nobody reads never is.
+func TestAwaitedBodiesAreCounted(t *testing.T) {
+	s := startServer(t, func(s *testServer) { s.limits.body = time.Hour })
+	begin := func(line string) net.Conn {
+		conn := handshakeNothing(t, s.addr)
+		fmt.Fprint(conn, line+" HTTP/1.1\r\nHost: "+s.addr+"\r\nContent-Length: 10\r\n\r\n{")
+		return conn
+	}
+	for range mostWaiting {
+		defer begin("POST /v1/browser/start").Close()
+	}
+	await(t, "all of them", func() bool { return s.bodies.awaited.Load() == mostWaiting })
+	one := begin("POST /v1/browser/start")
+	defer one.Close()
+	_ = one.SetReadDeadline(time.Now().Add(patience))
+	answer, _ := io.ReadAll(one)
+	if text := string(answer); !strings.HasPrefix(text, "HTTP/1.1 400") || !strings.Contains(text, errBodies.Error()) {
+		t.Errorf("one too many: %q", answer)
+	}
+	for _, line := range []string{"GET /healthz", "GET /nothing", "POST /client-a/json/new", "POST /v1/hold"} {
+		conn := begin(line)
+		hangsUp(t, conn)
+		conn.Close()
+	}
+	if n := s.bodies.awaited.Load(); n != mostWaiting {
+		t.Errorf("%d bodies are awaited", n)
+	}
+}

@@ -77,6 +77,7 @@ type Server struct {
 	guesses access.Guesses
 	wrong   atomic.Int64 // credentials
 	crowd   *crowd
+	bodies  bodies
 
 	moves sync.WaitGroup // of staged files; begun by messages of the browser
 

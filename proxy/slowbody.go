@@ -1,52 +1,72 @@
 package proxy
 
 import (
+	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
-// slowBody bounds the time that a request's body may take, from its first read
-// on. Once it is read, the connection has no deadline: an answer may wait for
-// the browser.
+// bodies bounds what requests may make us wait for: a body that is read has to
+// come in time, and not too many are awaited at once; one that nobody reads is
+// not awaited at all.
+type bodies struct{ awaited atomic.Int32 }
+
+var errBodies = errors.New("too many requests whose bodies have not come; try again")
+
+// slowBody is the body of one request. Once it is read, its connection has no
+// deadline: an answer may wait for the browser.
 type slowBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	limit   time.Duration
+	all     *bodies
 	begun   bool
-	ended   bool
+	ended   bool // nobody waits for it any more
+	whole   bool // all of it has come
 }
 
-// boundBody gives a request with a body its bound. done is called when the
-// request is answered: net/http then reads what is left.
-func boundBody(w http.ResponseWriter, r *http.Request, limit time.Duration) (done func()) {
+// bound gives the body of a request its bounds. done is called when the request
+// is answered; net/http then reads what has come of the body, and no more.
+func (b *bodies) bound(w http.ResponseWriter, r *http.Request, limit time.Duration) (done func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
-	b := &slowBody{ReadCloser: r.Body, control: http.NewResponseController(w), limit: limit}
-	r.Body = b
+	body := &slowBody{ReadCloser: r.Body, control: http.NewResponseController(w), limit: limit, all: b}
+	r.Body = body
 	return func() {
-		if !b.ended {
-			b.begin()
+		body.end()
+		if !body.whole {
+			_ = body.control.SetReadDeadline(time.Unix(1, 0)) // the past
 		}
-	}
-}
-
-func (b *slowBody) begin() {
-	if !b.begun {
-		b.begun = true
-		_ = b.control.SetReadDeadline(time.Now().Add(b.limit))
 	}
 }
 
 func (b *slowBody) Read(p []byte) (int, error) {
-	b.begin()
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && !b.ended {
-		b.ended = true
-		if err == io.EOF {
-			_ = b.control.SetReadDeadline(time.Time{})
+	if !b.begun {
+		b.begun = true
+		if b.all.awaited.Add(1) > mostWaiting {
+			b.end()
+			return 0, errBodies
 		}
+		_ = b.control.SetReadDeadline(time.Now().Add(b.limit))
+	}
+	if b.ended {
+		return 0, io.EOF
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.end()
+		b.whole = true
+		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
+}
+
+func (b *slowBody) end() {
+	if b.begun && !b.ended {
+		b.all.awaited.Add(-1)
+	}
+	b.ended = true
 }

@@ -54,8 +54,15 @@ type fortress struct {
 
 func newFortress(t *testing.T, flags ...string) *fortress {
 	t.Helper()
+	return newFortressOf(t, raceBinary(t), flags...)
+}
+
+// newFortressOf is newFortress with a binary: the race detector takes far more
+// memory than what it watches.
+func newFortressOf(t *testing.T, binary string, flags ...string) *fortress {
+	t.Helper()
 	fake := proxytest.Start(t)
-	m := serve(t, append([]string{"--browser", "attach", "--endpoint", fake.URL(), "--auth", "token", "--max-clients", "0"}, flags...)...)
+	m := serveBinary(t, binary, tempHome(t), append([]string{"--browser", "attach", "--endpoint", fake.URL(), "--auth", "token", "--max-clients", "0"}, flags...)...)
 	token, err := os.ReadFile(filepath.Join(m.home, "run", "t.token"))
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ const memoryMost = 64 << 20
 // costs little, and nobody else notices.
 func TestAttacksByWaiting(t *testing.T) {
 	t.Parallel()
-	f := newFortress(t)
+	f := newFortressOf(t, plainBinary(t))
 	defer f.print()
 	before := f.memory(t, "VmRSS")
 	beginnings := []string{
@@ -60,7 +60,7 @@ func TestAttacksByWaiting(t *testing.T) {
 // A head of any size is refused, one without an end too.
 func TestAttacksByTheHead(t *testing.T) {
 	t.Parallel()
-	f := newFortress(t)
+	f := newFortressOf(t, plainBinary(t))
 	defer f.print()
 	before := f.memory(t, "VmRSS")
 	for name, line := range map[string]string{
