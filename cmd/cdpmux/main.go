@@ -39,6 +39,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	root.AddCommand(serveCommand(), keeperCommand(), statusCommand(), downloadsCommand(), wrapperCommand(), storesCommand(), versionCommand())
 	root.AddCommand(ensureCommand(), stopCommand(), disableCommand(), enableCommand(), urlCommand(), holdCommand(), reapCommand(), sessionCommand())
+	root.AddCommand(doctorCommand(), topCommand(), traceCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
