@@ -19,3 +19,9 @@ func plain(text string) string {
 		return r
 	}, text)
 }
+
+// plainMessage is plain for what a log line says.
+func plainMessage(text any) string {
+	s, _ := text.(string) // nil: it says nothing
+	return plain(s)
+}
