@@ -27,7 +27,9 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [--store NAME | --web]",
 		Short: "Show the clients and tabs of a store that is served, or the state of every store",
-		Args:  cobra.NoArgs,
+		Example: `  cdpmux status
+  cdpmux status --store shop --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err

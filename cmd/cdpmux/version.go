@@ -12,9 +12,10 @@ var version = "dev"
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print version, commit and Go version",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print version, commit and Go version",
+		Example: `  cdpmux version`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, _ := debug.ReadBuildInfo()
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine(info))
