@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/chromedp/cdproto v0.160.3
+	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/gofrs/flock v0.13.2
 	github.com/gorilla/websocket v1.5.3
 	github.com/mailru/easyjson v0.9.2
