@@ -90,7 +90,11 @@ func (o *traceOptions) run(home *lifecycle.Home, slug string, stdout io.Writer) 
 // traceText is a line for people.
 func traceText(l *proxy.TraceLine) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %-3s", l.Time.Local().Format("15:04:05.000"), fmt.Sprintf("c%d", l.Conn))
+	conn := ""
+	if l.Conn != 0 {
+		conn = fmt.Sprintf("c%d", l.Conn)
+	}
+	fmt.Fprintf(&b, "%s  %-3s", l.Time.Local().Format("15:04:05.000"), conn)
 	switch l.Kind {
 	case proxy.TraceWaiting:
 		b.WriteString(" -- the client is not there yet")
