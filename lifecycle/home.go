@@ -9,7 +9,10 @@ import (
 )
 
 // Home is the state directory. Everything in it is for its owner only.
-type Home struct{ dir string }
+type Home struct {
+	dir  string
+	look bool // nothing is made
+}
 
 // DefaultHome is ~/.cdpmux.
 func DefaultHome() (string, error) {
@@ -29,11 +32,44 @@ func OpenHome(dir string) (*Home, error) {
 	if err := privateDir(dir); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	return &Home{dir}, nil
+	return &Home{dir: dir}, nil
+}
+
+// LookHome takes dir as state directory to look into: what is missing stays so,
+// and is an fs.ErrNotExist. The Home is returned with any error, too: its Dir
+// is where it was sought.
+func LookHome(dir string) (*Home, error) {
+	dir, err := filepath.Abs(dir)
+	h := &Home{dir, true}
+	if err == nil {
+		err = checkPrivate(dir)
+	}
+	return h, err
 }
 
 // Dir is the state directory's path, absolute.
 func (h *Home) Dir() string { return h.dir }
+
+// Check looks at all that OpenHome and its directories will be held to, and at
+// the tokens. What is missing is no fault.
+func (h *Home) Check() error {
+	faults := []error{checkPrivate(h.dir)}
+	for _, name := range []string{"bin", "downloads", "log", "profiles", "run", "state", "stores"} {
+		if err := checkPrivate(filepath.Join(h.dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			faults = append(faults, err)
+		}
+	}
+	files, _ := os.ReadDir(filepath.Join(h.dir, "run"))
+	for _, f := range files {
+		if ext := filepath.Ext(f.Name()); ext != ".admin" && ext != ".token" {
+			continue
+		}
+		if fi, err := f.Info(); err == nil && fi.Mode().Perm()&0o077 != 0 {
+			faults = append(faults, fmt.Errorf("%s can be read by others; chmod 600 it", filepath.Join(h.dir, "run", f.Name())))
+		}
+	}
+	return errors.Join(faults...)
+}
 
 // Bin makes and returns the directory of the wrappers.
 func (h *Home) Bin() (string, error) { return h.sub("bin") }
@@ -45,7 +81,7 @@ func (h *Home) Profile(slug string) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(profiles, slug)
-	return dir, privateDir(dir)
+	return dir, h.private(dir)
 }
 
 // Downloads makes and returns the directory of a store's finished downloads.
@@ -55,13 +91,20 @@ func (h *Home) Downloads(slug string) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(downloads, slug)
-	return dir, privateDir(dir)
+	return dir, h.private(dir)
 }
 
 // sub makes and returns one directory of the state directory.
 func (h *Home) sub(name string) (string, error) {
 	dir := filepath.Join(h.dir, name)
-	return dir, privateDir(dir)
+	return dir, h.private(dir)
+}
+
+func (h *Home) private(dir string) error {
+	if h.look {
+		return checkPrivate(dir)
+	}
+	return privateDir(dir)
 }
 
 // privateDir makes dir, 0700, or accepts one that nobody else can have
@@ -70,6 +113,10 @@ func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	return checkPrivate(dir)
+}
+
+func checkPrivate(dir string) error {
 	fi, err := os.Lstat(dir)
 	switch {
 	case err != nil:

@@ -11,3 +11,6 @@ import (
 func ownedByUs(fs.FileInfo) bool { return true }
 
 func privateSocket(_, _ string, _ syscall.RawConn) error { return nil }
+
+// MayWrite cannot know without a try.
+func MayWrite(string) error { return nil }

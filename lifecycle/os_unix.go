@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ownedByUs reports whether fi's file belongs to the user we run as.
@@ -19,3 +21,6 @@ func ownedByUs(fi fs.FileInfo) bool {
 func privateSocket(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) })
 }
+
+// MayWrite says whether we could make files in dir, without making one.
+func MayWrite(dir string) error { return unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK) }

@@ -47,6 +47,7 @@ func (s *Server) join(l *link, a address) *client {
 		c.conn, out = s.router.ConnectPage(c.since, id, page, s.actions)
 	}
 	s.clients[c.conn] = c
+	s.traceConn(c)
 	s.apply(out)
 	s.wake()
 	return c

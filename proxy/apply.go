@@ -17,6 +17,9 @@ func (s *Server) apply(actions []routing.Action) {
 			}
 		case routing.ToClient:
 			if c := s.clients[a.Conn]; c != nil {
+				if c.tracers != nil {
+					s.traceMessage(c, a.Msg)
+				}
 				c.push(a.Msg)
 			}
 		case routing.Opened:
@@ -63,6 +66,9 @@ func (s *Server) apply(actions []routing.Action) {
 		}
 	}
 	s.saveSoon()
+	if len(s.tracers) > 0 {
+		s.traceGone()
+	}
 }
 
 // tick does what is due in the Router.
@@ -113,6 +119,9 @@ func (s *Server) fromClient(c *client, batch []incoming) (backlog, ahead <-chan 
 	out, now := s.actions, time.Now()
 	for i := range batch {
 		in := &batch[i]
+		if c.tracers != nil {
+			s.traceCommand(c, in, now)
+		}
 		if in.refusal != nil {
 			out = s.router.Refuse(c.conn, in.refusal, out)
 			freeMessage(in.msg)

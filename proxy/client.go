@@ -26,8 +26,9 @@ type client struct {
 	hasRoot chan struct{} // closed when it has a root for the first time
 
 	// guarded by Server.mu
-	held int // bytes sent since it has no root
-	pace pace
+	held    int // bytes sent since it has no root
+	pace    pace
+	tracers []*tracer // nil: nobody follows it
 }
 
 // opened says that the connection has a root, its first one or, after the

@@ -45,6 +45,8 @@ func (s *Server) noteClosed(c *client) {
 		At: now.UTC(), Client: routing.ShortID(c.id), Page: c.page != "", Reason: info.label, Level: info.level.String(),
 		MS: now.Sub(c.since).Milliseconds(), Received: c.received.messages.Load(), Sent: c.sent.messages.Load(),
 	})
+	s.traceEnd(c, c.reason())
+	s.traceGone()
 }
 
 // list is the last ones, the very last first.

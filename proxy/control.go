@@ -20,6 +20,7 @@ import (
 //	POST /v1/drain {"drain":bool}           turns newcomers away, or no longer
 //	POST /v1/clients/{id}/close             ends a client and closes what is its own
 //	POST /v1/clients/{id}/tabs/close        closes its tabs alone
+//	GET  /v1/clients/{id}/trace             follows it, a TraceLine each line
 //
 // Only the first needs no admin token. A problem is told as everywhere.
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path string) {
@@ -33,6 +34,8 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path strin
 	case !known:
 		sendText(w, http.StatusNotFound, "no such call: "+r.Method+" "+path)
 	case call != "/v1/browser/start" && !s.admin(w, r):
+	case call == "/v1/clients/{id}/trace":
+		s.serveTrace(w, r, id)
 	default:
 		var body controlBody
 		if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&body); err != nil && err != io.EOF {
@@ -84,6 +87,7 @@ func init() { // not at the declaration: the calls lead back to the table
 		"POST /v1/drain":                   (*Server).controlDrain,
 		"POST /v1/clients/{id}/close":      (*Server).controlClient,
 		"POST /v1/clients/{id}/tabs/close": (*Server).controlTabs,
+		"GET /v1/clients/{id}/trace":       nil, // its answer has no end
 	}
 }
 

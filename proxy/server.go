@@ -110,6 +110,7 @@ type Server struct {
 	closed    closed         // connections that ended
 	totals    totals
 	pictures  pictures
+	tracers   []*tracer
 
 	timer   *time.Timer // ticks the Router
 	timerAt time.Time   // when; zero is never

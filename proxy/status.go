@@ -19,6 +19,7 @@ import (
 //	  "clients": [{
 //	    "id": "alice", "short": "alice", "state": "connected", "connections": 1,
 //	    "pending": 0, "queued_bytes": 0, "sessions": 2, "last_method": "Page.navigate",
+//	    "in_messages": 9, "out_messages": 12, "in_bytes": 1104, "out_bytes": 4711,
 //	    "tabs": [{"id": "…", "title": "…", "url": "…", "last_used_order": 1, "state": "ready", "last_method": "Page.navigate"}]
 //	  }],
 //	  "downloads": {"active": 0, "arrived": 2, "failed": 0},
@@ -74,6 +75,10 @@ type ClientStatus struct {
 	Connections int                 `json:"connections"`
 	Pending     int                 `json:"pending"`
 	QueuedBytes int                 `json:"queued_bytes"`
+	InMessages  int64               `json:"in_messages"` // of the connections that there are, as the other three
+	OutMessages int64               `json:"out_messages"`
+	InBytes     int64               `json:"in_bytes"`
+	OutBytes    int64               `json:"out_bytes"`
 	Sessions    int                 `json:"sessions"`
 	Last        string              `json:"last_method,omitempty"`
 	Tabs        []routing.TabStatus `json:"tabs"`
@@ -137,6 +142,10 @@ func (s *Server) Status() Status {
 			if conn := s.clients[id]; conn != nil {
 				waiting, _ := conn.out.state()
 				cs.QueuedBytes += waiting
+				cs.InMessages += conn.received.messages.Load()
+				cs.OutMessages += conn.sent.messages.Load()
+				cs.InBytes += conn.received.bytes.Load()
+				cs.OutBytes += conn.sent.bytes.Load()
 			}
 		}
 		st.Clients = append(st.Clients, cs)

@@ -3,6 +3,7 @@ package routing
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // keepCap closes the tab that its client used least recently when newest is
@@ -25,7 +26,7 @@ func (r *Router) keepCap(newest *target) {
 				victim = others[i]
 			}
 		}
-		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", ShortID(newest.owner.id), most, victim.id, victim.info.URL))
+		r.note(fmt.Sprintf("client %s has more than %d tabs (--tab-cap): closing %s, %s", ShortID(newest.owner.id), most, victim.id, whereabouts(victim.info.URL)))
 		r.totals.Evictions++
 		r.closeTarget(victim)
 	}
@@ -73,6 +74,20 @@ func (r *Router) full(cl *client) bool {
 
 func (r *Router) fullText(cl *client) string {
 	return fmt.Sprintf("This client has %d tabs, which is the limit (--tab-cap): close one first", r.capOf(cl))
+}
+
+// whereabouts is where a URL leads, for the log: without what may be a secret in it.
+func whereabouts(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found { // data:, javascript:, about:
+		scheme, _, _ = strings.Cut(address, ":")
+		return scheme + ":"
+	}
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
 // note is a line for the log.

@@ -84,3 +84,11 @@ func (t *target) status(order int) TabStatus {
 	}
 	return st
 }
+
+// TargetType is the type of a session's target, "" when it is not known.
+func (r *Router) TargetType(session []byte) string {
+	if s := r.sessions[string(session)]; s != nil && s.target != nil {
+		return s.target.info.Type
+	}
+	return ""
+}

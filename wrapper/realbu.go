@@ -109,18 +109,25 @@ func globEscape(path string) string {
 var distInfo = regexp.MustCompile(`browser_use-(([0-9]+)\.([0-9]+)[^/]*)\.dist-info$`)
 
 // TooOld returns the version of a browser-use that does not work with the
-// script, "" for a later one or one whose version cannot be found: it stands in
-// the name of a directory of the virtual environment.
+// script, "" for a later one or one whose version cannot be found.
 func TooOld(real string) string {
+	version := Version(real)
+	if m := distInfo.FindStringSubmatch("browser_use-" + version + ".dist-info"); m != nil {
+		major, _ := strconv.Atoi(m[2])
+		if minor, _ := strconv.Atoi(m[3]); major == 0 && minor < 13 {
+			return version
+		}
+	}
+	return ""
+}
+
+// Version returns the version of a browser-use, "" when it cannot be found: it
+// stands in the name of a directory of the virtual environment.
+func Version(real string) string {
 	for _, path := range []string{real, resolve(real)} {
 		infos, _ := filepath.Glob(filepath.Join(globEscape(filepath.Dir(filepath.Dir(path))), "lib", "python*", "site-packages", "browser_use-*.dist-info"))
 		for _, info := range infos {
-			m := distInfo.FindStringSubmatch(filepath.ToSlash(info))
-			if m == nil {
-				continue
-			}
-			major, _ := strconv.Atoi(m[2])
-			if minor, _ := strconv.Atoi(m[3]); major == 0 && minor < 13 {
+			if m := distInfo.FindStringSubmatch(filepath.ToSlash(info)); m != nil {
 				return m[1]
 			}
 		}

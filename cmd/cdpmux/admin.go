@@ -107,6 +107,20 @@ func (a *admin) brief(ctx context.Context, method, path string, in, out any) err
 
 // ask is call for the answer as it came.
 func (a *admin) ask(ctx context.Context, method, path string, in any) ([]byte, error) {
+	answer, err := a.open(ctx, method, path, in)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	body, err := io.ReadAll(answer)
+	if err != nil {
+		return nil, &unreachable{a.at.Addr, err}
+	}
+	return body, nil
+}
+
+// open is ask for an answer to be read while it comes.
+func (a *admin) open(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
 	var content io.Reader
 	if in != nil {
 		text, err := json.Marshal(in)
@@ -132,13 +146,13 @@ func (a *admin) ask(ctx context.Context, method, path string, in any) ([]byte, e
 	if err != nil {
 		return nil, &unreachable{a.at.Addr, errors.Unwrap(err)} // without the URL
 	}
+	if resp.StatusCode/100 == 2 {
+		return resp.Body, nil
+	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, &unreachable{a.at.Addr, err}
-	case resp.StatusCode/100 == 2:
-		return body, nil
 	}
 	problem := &refusal{status: resp.StatusCode}
 	if json.Unmarshal(body, problem) != nil || problem.Kind == "" {

@@ -27,8 +27,10 @@ func downloadsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "downloads (--store NAME | --web)",
 		Short: "Show the files that a store's clients downloaded",
-		Long:  "Show the files that a store's clients downloaded since its browser was started. No proxy needs to run.",
-		Args:  cobra.NoArgs,
+		Example: `  cdpmux downloads --store shop
+  cdpmux downloads --store shop --client 1a2b3c4d --json`,
+		Long: "Show the files that a store's clients downloaded since its browser was started. No proxy needs to run.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err

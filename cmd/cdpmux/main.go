@@ -29,19 +29,8 @@ const (
 
 // run is main without the process around it.
 func run(args []string, stdout, stderr io.Writer) int {
-	root := &cobra.Command{
-		Use:           "cdpmux",
-		Short:         "Many CDP clients, one Chrome",
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	root.AddCommand(serveCommand(), keeperCommand(), statusCommand(), downloadsCommand(), wrapperCommand(), storesCommand(), versionCommand())
-	root.AddCommand(ensureCommand(), stopCommand(), disableCommand(), enableCommand(), urlCommand(), holdCommand(), reapCommand(), sessionCommand())
+	root := rootCommand(stdout, stderr)
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	cmd, err := root.ExecuteC()
 	if err == nil {
 		return exitOK
@@ -52,6 +41,28 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "cdpmux: %v%s\n", err, next)
 	return code
+}
+
+// rootCommand is the whole command line.
+func rootCommand(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cdpmux",
+		Short: "Many CDP clients, one Chrome",
+		Example: `  cdpmux serve --store shop
+  cdpmux ensure --store shop
+  cdpmux status`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(serveCommand(), keeperCommand(), statusCommand(), downloadsCommand(), wrapperCommand(), storesCommand(), versionCommand())
+	root.AddCommand(ensureCommand(), stopCommand(), disableCommand(), enableCommand(), urlCommand(), holdCommand(), reapCommand(), sessionCommand())
+	root.AddCommand(doctorCommand(), topCommand(), traceCommand(), manCommand())
+	root.SetOut(stdout) // before complete, whose commands remember it
+	root.SetErr(stderr)
+	complete(root)
+	return root
 }
 
 // runtimeError is an error after the command line was understood; every other

@@ -41,8 +41,9 @@ func disableCommand() *cobra.Command {
 	var o storeFlags
 	return o.operate(&cobra.Command{
 		Use: "disable (--store NAME | --web)", Args: cobra.NoArgs,
-		Short: "Let no client into a store",
-		Long:  "Let no client into a store. Those who are in it stay; cdpmux stop ends its browser.",
+		Short:   "Let no client into a store",
+		Example: `  cdpmux disable --store shop`,
+		Long:    "Let no client into a store. Those who are in it stay; cdpmux stop ends its browser.",
 	}, func(home *lifecycle.Home, slug string, _ io.Writer) error { return setDisabled(home, slug, true) })
 }
 
@@ -50,7 +51,8 @@ func enableCommand() *cobra.Command {
 	var o storeFlags
 	return o.operate(&cobra.Command{
 		Use: "enable (--store NAME | --web)", Args: cobra.NoArgs,
-		Short: "Let clients into a store again",
+		Short:   "Let clients into a store again",
+		Example: `  cdpmux enable --store shop`,
 	}, func(home *lifecycle.Home, slug string, _ io.Writer) error { return setDisabled(home, slug, false) })
 }
 
@@ -69,7 +71,8 @@ func urlCommand() *cobra.Command {
 	var client string
 	cmd := &cobra.Command{
 		Use: "url (--store NAME | --web) --client ID", Args: cobra.NoArgs,
-		Short: "Print the WebSocket address of a client",
+		Short:   "Print the WebSocket address of a client",
+		Example: `  cdpmux url --store shop --client 1a2b3c4d`,
 		PreRunE: func(*cobra.Command, []string) error {
 			if !clientID.MatchString(client) {
 				return fmt.Errorf("--client %q: 1 to 64 characters of A-Z a-z 0-9 _ - are allowed", client)

@@ -190,7 +190,7 @@ func (o *serveOptions) logger(stderr io.Writer) zerolog.Logger {
 	}
 	zerolog.DurationFieldInteger = true
 	if o.logFormat.value == "console" {
-		stderr = zerolog.ConsoleWriter{Out: stderr, TimeFormat: time.TimeOnly, NoColor: !isTerminal(stderr)}
+		stderr = zerolog.ConsoleWriter{Out: stderr, TimeFormat: time.TimeOnly, NoColor: !isTerminal(stderr), FormatMessage: plainMessage}
 	}
 	return zerolog.New(stderr).Level(level).With().Timestamp().Logger()
 }

@@ -184,8 +184,11 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err := sessions.open(o, home, store, server); err != nil {
 		return err
 	}
+	manager := newNotifier(log)
+	defer manager.end()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
+		manager.stopping()
 		if e := stop(cancel, server, sessions, o.keeps(backend), log, signals); err == nil {
 			err = e
 		}
@@ -215,6 +218,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 			if us.Auth {
 				log.Info().Msg("clients need a token: cdpmux url prints an address that has it")
 			}
+			manager.ready(server)
 		case err := <-served:
 			return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 		case sig := <-signals:

@@ -31,6 +31,21 @@ func serveArgs(cmd *cobra.Command, args []string) (flags []string, o *serveOptio
 // parseServe reads the flags with which a store is to be served. They have to
 // mean the same wherever and whenever serve is started with them.
 func parseServe(args []string) (*serveOptions, error) {
+	o, err := readServe(args)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Concat([]string{o.chrome.Profile, o.chrome.Path, o.ziniaoAccount, o.door.tlsCert, o.door.tlsKey, o.policyFile, o.auditFile}, o.downloadRoots) {
+		if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
+			return nil, fmt.Errorf("%s: give the whole path, from /", path)
+		}
+	}
+	o.web, o.store, o.id = true, "", "" // which one is not looked at here
+	return o, o.check()
+}
+
+// readServe reads the flags, and the variables, without a look at what they mean.
+func readServe(args []string) (*serveOptions, error) {
 	o := newServeOptions()
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.bind(flags)
@@ -45,16 +60,7 @@ func parseServe(args []string) (*serveOptions, error) {
 			return nil, fmt.Errorf("give --%s before the --", name)
 		}
 	}
-	if err := fromEnv(flags); err != nil {
-		return nil, err
-	}
-	for _, path := range slices.Concat([]string{o.chrome.Profile, o.chrome.Path, o.ziniaoAccount, o.door.tlsCert, o.door.tlsKey, o.policyFile, o.auditFile}, o.downloadRoots) {
-		if strings.ContainsRune(path, filepath.Separator) && !filepath.IsAbs(path) {
-			return nil, fmt.Errorf("%s: give the whole path, from /", path)
-		}
-	}
-	o.web, o.store, o.id = true, "", "" // which one is not looked at here
-	return o, o.check()
+	return o, fromEnv(flags)
 }
 
 // remember makes flags those that ensure starts the store with.

@@ -24,6 +24,8 @@ func sessionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "session",
 		Short: "Sessions: client names with a token of their own that closes them",
+		Example: `  cdpmux session create --store shop --client agent
+  cdpmux session list --store shop`,
 		Long: `Sessions: client names with a token of their own that closes them.
 
 A session keeps a place for its client and lets nobody else use that name. Its
@@ -169,7 +171,8 @@ func sessionCloseCommand() *cobra.Command {
 	reason, wait := oneOf(lease.Reasons...), seconds(30*time.Second)
 	cmd := &cobra.Command{
 		Use: "close (--store NAME | --web) --session ID", Args: cobra.NoArgs,
-		Short: "Close a session, its client and its tabs",
+		Short:   "Close a session, its client and its tabs",
+		Example: `  cdpmux session close --store shop --session 0123456789abcdef`,
 		Long: `Close a session, its client and its tabs, and print what was seen of that as
 JSON. Without its close token it is closed as the operator, which is logged.
 What could not be closed keeps its place: close it again.`,
@@ -217,7 +220,8 @@ func sessionListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list (--store NAME | --web)", Args: cobra.NoArgs,
-		Short: "List the sessions of a store that are not closed",
+		Short:   "List the sessions of a store that are not closed",
+		Example: `  cdpmux session list --store shop`,
 	}
 	o.operate(cmd, func(home *lifecycle.Home, slug string, stdout io.Writer) error {
 		served, err := openAdmin(home, slug)

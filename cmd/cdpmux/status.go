@@ -27,7 +27,9 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [--store NAME | --web]",
 		Short: "Show the clients and tabs of a store that is served, or the state of every store",
-		Args:  cobra.NoArgs,
+		Example: `  cdpmux status
+  cdpmux status --store shop --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err
@@ -89,11 +91,11 @@ func printStatus(w io.Writer, st *proxy.Status, now time.Time) error {
 	if more := st.Browser.Product + st.Browser.Error; more != "" {
 		browser += ", " + more
 	}
-	fmt.Fprintf(w, "%s: browser %s\n", st.Store, browser)
+	fmt.Fprintf(w, "%s: browser %s\n", st.Store, plain(browser))
 	if d := st.Downloads; d != (proxy.DownloadStatus{}) {
 		fmt.Fprintf(w, "downloads: %d under way, %d arrived, %d failed", d.Active, d.Arrived, d.Failed)
 		if d.Error != "" {
-			fmt.Fprintf(w, " (the last: %s)", d.Error)
+			fmt.Fprintf(w, " (the last: %s)", plain(d.Error))
 		}
 		fmt.Fprintln(w)
 	}
@@ -105,7 +107,7 @@ func printStatus(w io.Writer, st *proxy.Status, now time.Time) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%d sessions, %d pending, %d bytes queued\n", clientName(c.ID), state, c.Sessions, c.Pending, c.QueuedBytes)
 		for _, t := range c.Tabs {
-			fmt.Fprintf(table, "  %s\t%s\t%s\n", t.ID, strings.TrimSpace(t.State+" "+t.Error), t.URL)
+			fmt.Fprintf(table, "  %s\t%s\t%s\n", t.ID, strings.TrimSpace(t.State+" "+plain(t.Error)), plain(t.URL))
 		}
 	}
 	return table.Flush()

@@ -37,21 +37,33 @@ const (
 // all shows the state of every store. They are asked at the same time: one
 // that does not answer holds up no other.
 func (o *statusOptions) all(home *lifecycle.Home, stdout io.Writer) error {
-	stores, err := home.Stores()
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	states, err := statesOf(ctx, home)
 	if err != nil {
 		return err
 	}
+	if o.json {
+		return json.NewEncoder(stdout).Encode(states)
+	}
+	return printStates(stdout, states)
+}
+
+func statesOf(ctx context.Context, home *lifecycle.Home) ([]storeState, error) {
+	stores, err := home.Stores()
+	if err != nil {
+		return nil, err
+	}
 	states := make([]storeState, len(stores))
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
-	defer cancel()
 	var asked sync.WaitGroup
 	for i, s := range stores {
 		asked.Go(func() { states[i] = stateOf(ctx, home, s) })
 	}
 	asked.Wait()
-	if o.json {
-		return json.NewEncoder(stdout).Encode(states)
-	}
+	return states, nil
+}
+
+func printStates(stdout io.Writer, states []storeState) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "STORE\tSTATE\tCLIENTS\tTABS\tADDRESS\tPID\tERROR")
 	for _, s := range states {
@@ -59,7 +71,7 @@ func (o *statusOptions) all(home *lifecycle.Home, stdout io.Writer) error {
 		if s.PID != 0 {
 			pid = strconv.Itoa(s.PID)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", s.Store, s.State, s.Clients, s.Tabs, orDash(s.Addr), orDash(pid), s.Error)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n", s.Store, s.State, s.Clients, s.Tabs, orDash(s.Addr), orDash(pid), plain(s.Error))
 	}
 	return table.Flush()
 }

@@ -30,6 +30,9 @@ func stopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "stop (--store NAME | --web)", Args: cobra.NoArgs,
 		Short: "Stop a store's browser, or its proxy as well",
+		Example: `  cdpmux stop --store shop
+  cdpmux stop --store shop --force
+  cdpmux stop --store shop --proxy`,
 		Long: `Stop a store's browser, and see that all of it is gone. The next client starts
 it again; cdpmux disable keeps that from happening. While clients are connected
 it is refused, unless --force is given.

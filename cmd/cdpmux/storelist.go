@@ -30,7 +30,9 @@ func storesListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Show the stores, and the flags that ensure starts them with",
-		Args:  cobra.NoArgs,
+		Example: `  cdpmux stores list
+  cdpmux stores list --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err
@@ -141,6 +143,8 @@ func storesRemoveCommand() *cobra.Command {
 	cmd := o.operate(&cobra.Command{
 		Use: "remove (--store NAME | --web)", Args: cobra.NoArgs,
 		Short: "Take a store off the list, with its wrapper and state",
+		Example: `  cdpmux stores remove --store shop
+  cdpmux stores remove --store shop --purge`,
 		Long: `Take a store off the list, with its wrapper and state. Its port is not given
 again. Its profile, with the logins, its downloads and its log stay, unless
 --purge is given. A store that is served is refused: stop it first.`,

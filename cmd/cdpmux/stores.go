@@ -14,8 +14,10 @@ func storesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stores",
 		Short: "The stores of a state directory",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  cdpmux stores list
+  cdpmux stores add --store shop -- --headless`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(storesListCommand(), storesAddCommand(), storesRemoveCommand(), storesMigrateCommand())
 	return cmd
@@ -27,6 +29,8 @@ func storesMigrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Rename stores whose slug was made by other rules",
+		Example: `  cdpmux stores migrate           # shows what would be done
+  cdpmux stores migrate --apply`,
 		Long: `Rename stores whose slug was made by other rules: profile, downloads and
 record. It only shows what it would do, until --apply is given.`,
 		Args: cobra.NoArgs,

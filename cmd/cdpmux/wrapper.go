@@ -19,8 +19,10 @@ func wrapperCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wrapper",
 		Short: "The browser-use that an agent finds on its PATH",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: `  cdpmux wrapper write --store shop
+  PATH=$(cdpmux wrapper path --store shop) agent`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(wrapperWriteCommand(), wrapperRemoveCommand(), wrapperWipeCommand(),
 		wrapperGuardCommand(), wrapperPathCommand(), wrapperListCommand())
@@ -89,7 +91,7 @@ func openBin(dir string) (*lifecycle.Home, wrapper.Bin, error) {
 // storeCommand is a command on one store's wrapper.
 func storeCommand(use, short string, run func(home *lifecycle.Home, bin wrapper.Bin, slug string, stdout io.Writer) error) *cobra.Command {
 	var o storeFlags
-	cmd := &cobra.Command{Use: use + " (--store NAME | --web)", Short: short, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: use + " (--store NAME | --web)", Short: short, Args: cobra.NoArgs, Example: "  cdpmux wrapper " + use + " --store shop"}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := fromEnv(cmd.Flags()); err != nil {
 			return err
@@ -133,7 +135,7 @@ func wrapperPathCommand() *cobra.Command {
 // binCommand is a command on all wrappers.
 func binCommand(use, short string, run func(cmd *cobra.Command, home *lifecycle.Home, bin wrapper.Bin, args []string) error) *cobra.Command {
 	var dir string
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, Example: "  cdpmux wrapper " + use}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := fromEnv(cmd.Flags()); err != nil {
 			return err

@@ -28,6 +28,8 @@ func wrapperWriteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "write (--store NAME | --web)",
 		Short: "Write a store's wrapper",
+		Example: `  cdpmux wrapper write --store shop
+  cdpmux wrapper write --store shop --real /opt/agents/venv/bin/browser-use --slots 5`,
 		Long: `Write a store's wrapper, and print its path.
 
 What a flag says is remembered for the store: serve and wipe write the same

@@ -20,16 +20,40 @@ func prepareProfile(dir string, forgetSessionCookies bool) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", profileFailure(dir, err)
 	}
-	dir, err := filepath.EvalSymlinks(dir)
-	if err == nil {
-		dir, err = filepath.Abs(dir)
+	if err := lifecycle.CheckWritable(dir); err != nil {
+		return "", profileFailure(dir, err)
+	}
+	dir, err := CheckProfile(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.Remove(filepath.Join(dir, keeper.ActivePort)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", profileFailure(dir, err)
+	}
+	if err := keepSessionCookies(dir, !forgetSessionCookies); err != nil {
+		return "", profileFailure(dir, err)
+	}
+	return dir, nil
+}
+
+// CheckProfile says whether Chrome could run on a profile directory, and
+// returns its real path, also with a failure of kind profile_in_use. It changes
+// nothing. The error is an fs.ErrNotExist when there is no such directory.
+func CheckProfile(dir string) (string, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", err
 	}
 	if err == nil {
-		err = lifecycle.CheckWritable(dir)
+		real, err = filepath.Abs(real)
+	}
+	if err == nil {
+		err = lifecycle.MayWrite(real)
 	}
 	if err != nil {
 		return "", profileFailure(dir, err)
 	}
+	dir = real
 	if isDefaultProfile(dir) {
 		return "", &lifecycle.Failure{
 			Kind: lifecycle.ProfileInvalid,
@@ -40,17 +64,11 @@ func prepareProfile(dir string, forgetSessionCookies bool) (string, error) {
 	// Chrome itself asks a hung owner of the profile for 20 s, then kills it.
 	// On systems that cannot list processes, Chrome's own lock must do.
 	if users, err := proc.UsersOf(dir); err == nil && len(users) > 0 {
-		return "", &lifecycle.Failure{
+		return dir, &lifecycle.Failure{
 			Kind: lifecycle.ProfileInUse,
 			Text: fmt.Sprintf("the profile %s is in use by pid %d", dir, users[0].PID),
 			Hint: fmt.Sprintf("close that Chrome (kill -INT %d keeps its logins), or choose another directory with --profile", users[0].PID),
 		}
-	}
-	if err := os.Remove(filepath.Join(dir, keeper.ActivePort)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", profileFailure(dir, err)
-	}
-	if err := keepSessionCookies(dir, !forgetSessionCookies); err != nil {
-		return "", profileFailure(dir, err)
 	}
 	return dir, nil
 }

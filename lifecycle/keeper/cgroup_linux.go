@@ -13,15 +13,15 @@ import (
 // a new one each time: the kernel kills what is started into a cgroup that
 // cgroup.kill was once written to. Empty: there is no cgroup v2.
 func cgroupFor(id string) string {
-	parent, err := ownCgroup()
+	parent, err := OwnCgroup()
 	if err != nil {
 		return ""
 	}
 	return filepath.Join(parent, "cdpmux-"+id)
 }
 
-// ownCgroup is the directory of the cgroup v2 that we are in.
-func ownCgroup() (string, error) {
+// OwnCgroup is the directory of the cgroup v2 that we are in.
+func OwnCgroup() (string, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return "", err

@@ -2,9 +2,13 @@
 
 package keeper
 
+import "errors"
+
 // Elsewhere than on Linux there are no cgroups, and orphans go to init.
 
 func cgroupFor(string) string { return "" }
+
+func OwnCgroup() (string, error) { return "", errors.ErrUnsupported }
 
 func killCgroup(string) {}
 

@@ -44,9 +44,14 @@ func launchFailure(exit int, lines []string) *lifecycle.Failure {
 
 var address = regexp.MustCompile(`\bwss?://[^\s"']+|(\b\d{1,3}(\.\d{1,3}){3}|\[::1\]|\blocalhost):\d+`)
 
-// redact takes addresses out of a line: whoever reads a log must not learn
-// Chrome's own port.
-func redact(line string) string { return address.ReplaceAllString(line, "<address>") }
+// query is what follows the path of a URL.
+var query = regexp.MustCompile(`\b([a-z][a-z0-9+.-]*://[^\s"'?#]*)[?#][^\s"']*`)
+
+// redact takes out of a line what whoever reads a log must not learn: Chrome's
+// own port, and the queries of URLs, in which tokens stand.
+func redact(line string) string {
+	return query.ReplaceAllString(address.ReplaceAllString(line, "<address>"), "$1?<query>")
+}
 
 // lastLines returns the last three lines that hold sign and tell something.
 func lastLines(lines []string, sign string) []string {

@@ -57,3 +57,15 @@ func TestFailureKeepsAddressesOut(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", f, want)
 	}
 }
+
+func TestRedact(t *testing.T) {
+	for line, want := range map[string]string{
+		"ws://127.0.0.1:4711/devtools/browser/1 is mine":                   "<address> is mine",
+		`source: https://shop.example/login?token=s&x=1#frag (12)`:         "source: https://shop.example/login?<query> (12)",
+		`"chrome-extension://abc/page.html#secret", is it? no # a comment`: `"chrome-extension://abc/page.html?<query>", is it? no # a comment`,
+	} {
+		if got := redact(line); got != want {
+			t.Errorf("redact(%q) = %q, want %q", line, got, want)
+		}
+	}
+}
