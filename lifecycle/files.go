@@ -119,6 +119,12 @@ func (h *Home) RecordFile(slug string) (string, error) {
 	return filepath.Join(dir, slug+".browser.json"), err
 }
 
+// UpstreamSocket is where a store's keeper relays its browser's pipe.
+func (h *Home) UpstreamSocket(slug string) (string, error) {
+	dir, err := h.sub("run")
+	return filepath.Join(dir, slug+".up"), err
+}
+
 // Singletons are the links by which Chrome guards its profile. The first
 // names its owner, as host-pid.
 var Singletons = []string{"SingletonLock", "SingletonSocket", "SingletonCookie"}

@@ -17,7 +17,7 @@ import (
 // upstream is the one connection to the browser.
 type upstream struct {
 	*link
-	http     string        // the browser's own HTTP endpoint, without a path
+	http     string        // the browser's own HTTP endpoint, without a path; empty: it has none
 	protocol protocolCache // what it answers to /json/protocol
 	known    chan struct{} // closed when the Router knows the browser's version
 	since    time.Time
@@ -37,7 +37,8 @@ const (
 	dialTimeout = 10 * time.Second
 )
 
-// dial connects to a browser's WebSocket address.
+// dial connects to a browser's WebSocket address. One of ws+unix:///PATH is
+// served on a Unix socket.
 func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -45,15 +46,24 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", hostPort(u))
+	network, place := "tcp", hostPort(u)
+	if u.Scheme == "ws+unix" {
+		network, place = "unix", u.Path
+		u = &url.URL{Scheme: "ws", Host: "localhost"}
+	}
+	socket, err := new(net.Dialer).DialContext(ctx, network, place)
 	if err != nil {
 		return nil, fmt.Errorf("dial browser: %w", err)
 	}
-	conn := &corkConn{Conn: tcp}
+	conn := &corkConn{Conn: socket}
 	frames := &frameConn{Conn: conn}
-	base := url.URL{Scheme: "http", Host: tcp.RemoteAddr().String()}
+	base := url.URL{Scheme: "http", Host: socket.RemoteAddr().String()}
 	header := http.Header{"Host": {base.Host}} // Chrome refuses most names
-	if u.Scheme == "wss" {
+	switch {
+	case network == "unix":
+		base = url.URL{}
+		header.Set("Host", u.Host)
+	case u.Scheme == "wss":
 		base.Scheme, base.Host = "https", u.Host
 		header.Set("Host", u.Host)
 	}
@@ -64,7 +74,7 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 	}
 	ws, resp, err := dialer.DialContext(ctx, u.String(), header)
 	if err != nil {
-		tcp.Close()
+		socket.Close()
 		if resp != nil {
 			return nil, fmt.Errorf("dial browser: HTTP %s", resp.Status)
 		}

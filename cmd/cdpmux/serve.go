@@ -104,7 +104,11 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
-	backend, err := o.backend(log, life.Gate, record)
+	upstream, err := home.UpstreamSocket(slug)
+	if err != nil {
+		return err
+	}
+	backend, err := o.backend(log, life.Gate, record, upstream)
 	if err != nil {
 		return err
 	}

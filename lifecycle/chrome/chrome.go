@@ -29,6 +29,8 @@ type Config struct {
 	NoSandbox            bool
 	ForgetSessionCookies bool // let a clean stop end sessions, as Chrome does by itself
 
+	Upstream string // socket on which its keeper relays its pipe, so that it opens no port; empty: it has a port
+
 	Keeper []string      // how to run keeper.Run in a process of its own; empty: this program with "keeper"
 	Record string        // file by which the next proxy finds the browser; empty: one of this machine's, named after the profile
 	Grace  time.Duration // how long it waits for the next proxy

@@ -37,8 +37,10 @@ func (r *remains) clear() (removed []string) {
 	if r.rec.Cgroup != "" && removeCgroup(r.rec.Cgroup) {
 		removed = append(removed, "cgroup")
 	}
-	if r.rec.Socket != "" {
-		_ = os.Remove(r.rec.Socket)
+	for _, socket := range []string{r.rec.Socket, r.rec.Upstream} {
+		if socket != "" {
+			_ = os.Remove(socket)
+		}
 	}
 	return removed
 }
