@@ -23,12 +23,12 @@ type serveOptions struct {
 	door                    doorOptions
 
 	browser, upstream, windows, onExit choice
-	endpoint                 string
-	chrome                   chrome.Config
-	ziniao                   ziniao.Config
-	ziniaoAccount            string
-	eager                    bool
-	startTimeout             seconds
+	endpoint                           string
+	chrome                             chrome.Config
+	ziniao                             ziniao.Config
+	ziniaoAccount                      string
+	eager                              bool
+	startTimeout                       seconds
 
 	browserIdle, relaunchWindow, lockWait seconds
 	relaunchMax                           uint
