@@ -17,9 +17,10 @@ import (
 // upstream is the one connection to the browser.
 type upstream struct {
 	*link
-	http     string        // the browser's own HTTP endpoint, without a path; empty: it has none
-	protocol protocolCache // what it answers to /json/protocol
-	known    chan struct{} // closed when the Router knows the browser's version
+	http     string          // the browser's own HTTP endpoint, without a path; empty: it has none
+	protocol protocolCache   // what it answers to /json/protocol
+	known    chan struct{}   // closed when the Router knows the browser's version
+	ending   <-chan struct{} // closed when the browser is known to end; may be nil
 	since    time.Time
 
 	// guarded by Server.mu
@@ -103,11 +104,24 @@ func hostPort(u *url.URL) string {
 func (s *Server) serveUpstream(up *upstream) {
 	defer s.untrack(up.link)
 	go up.writeLoop()
+	if up.ending != nil {
+		go up.cutWithBrowser()
+	}
 	err := up.readLoop(s)
 	lost := s.lost(up, err)
 	up.hangUp(err)
 	if !lost {
 		up.measure(s.log.Info(), up.since).Msg("browser connection closed")
+	}
+}
+
+// cutWithBrowser ends the connection as soon as the browser is known to end:
+// one that is quitting still takes commands, and makes tabs that die with it.
+func (up *upstream) cutWithBrowser() {
+	select {
+	case <-up.ending:
+		up.conn.Close()
+	case <-up.gone:
 	}
 }
 

@@ -127,7 +127,7 @@ func (c *Chrome) reuse(ctx context.Context) (lifecycle.Endpoint, error) {
 	r, err := c.held.Await(ctx)
 	if err == nil {
 		if keeper.Prove(ctx, r.WS) == nil && !c.held.HasEnded() {
-			return lifecycle.Endpoint{WS: r.WS, Incarnation: c.id, Adopted: c.adopted}, nil
+			return lifecycle.Endpoint{WS: r.WS, Incarnation: c.id, Adopted: c.adopted, Ending: c.held.Ended()}, nil
 		}
 		// The socket of a dying Chrome breaks a moment before its process ends.
 		select {

@@ -76,7 +76,7 @@ func (c *Chrome) begin(ctx context.Context, lock *os.File, spec keeper.Spec) (li
 	switch {
 	case err == nil:
 		c.cfg.Log.Info().Int("pid", r.Root).Str("binary", spec.Binary).Interface("stages", r.Stages).Msg("chrome ready")
-		return lifecycle.Endpoint{WS: r.WS, Incarnation: spec.ID, Stages: r.Stages}, nil
+		return lifecycle.Endpoint{WS: r.WS, Incarnation: spec.ID, Stages: r.Stages, Ending: h.Ended()}, nil
 	case ctx.Err() != nil:
 		err = ctx.Err()
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -138,7 +138,7 @@ func (c *Chrome) adopt(ctx context.Context, rec *keeper.Record) (lifecycle.Endpo
 		return c.reuse(ctx)
 	}
 	c.cfg.Log.Info().Int("pid", r.Root).Str("incarnation", rec.ID).Msg("chrome adopted")
-	return lifecycle.Endpoint{WS: r.WS, Incarnation: rec.ID, Adopted: true}, nil
+	return lifecycle.Endpoint{WS: r.WS, Incarnation: rec.ID, Adopted: true, Ending: h.Ended()}, nil
 }
 
 // crashed tells the crash of a browser from the end that comes with that of
