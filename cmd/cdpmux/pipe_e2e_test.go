@@ -116,25 +116,14 @@ func listening(t *testing.T, home string) (open []string) {
 			}
 		}
 	}
-	family := map[int]bool{rec.Keeper.PID: true}
-	seen := 0
-	for grown := true; grown; {
-		grown = false
-		if err := proc.Each(func(i proc.Info) {
-			if !family[i.PID] && (i.PID == rec.Keeper.PID || family[i.Parent]) {
-				family[i.PID], grown = true, true
-			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for pid := range family {
-		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	family, seen := append(descendants(t, rec.Keeper), rec.Keeper), 0
+	for _, p := range family {
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.PID))
 		for _, file := range files {
 			link, _ := os.Readlink(file)
 			seen++
 			if where := servers[link]; where != "" {
-				open = append(open, fmt.Sprintf("pid %d, %s", pid, where))
+				open = append(open, fmt.Sprintf("pid %d, %s", p.PID, where))
 			}
 		}
 	}
@@ -142,4 +131,24 @@ func listening(t *testing.T, home string) (open []string) {
 		t.Fatalf("looked at %d processes, %d files, %d listening sockets", len(family), seen, len(servers))
 	}
 	return open
+}
+
+// descendants are the live processes below p.
+func descendants(t *testing.T, p proc.ID) (out []proc.ID) {
+	t.Helper()
+	var all []proc.Info
+	if err := proc.Each(func(i proc.Info) { all = append(all, i) }); err != nil {
+		t.Fatal(err)
+	}
+	below := map[int]bool{p.PID: true}
+	for grown := true; grown; {
+		grown = false
+		for _, i := range all {
+			if below[i.Parent] && !below[i.PID] && !i.Dead() {
+				below[i.PID], grown = true, true
+				out = append(out, i.ID)
+			}
+		}
+	}
+	return out
 }
