@@ -119,6 +119,12 @@ func (h *Home) RecordFile(slug string) (string, error) {
 	return filepath.Join(dir, slug+".browser.json"), err
 }
 
+// ZiniaoFile is where a proxy says which browser of the Ziniao client it opened.
+func (h *Home) ZiniaoFile(slug string) (string, error) {
+	dir, err := h.sub("state")
+	return filepath.Join(dir, slug+".ziniao.json"), err
+}
+
 // UpstreamSocket is where a store's keeper relays its browser's pipe.
 func (h *Home) UpstreamSocket(slug string) (string, error) {
 	dir, err := h.sub("run")

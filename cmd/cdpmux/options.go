@@ -149,7 +149,7 @@ func (o *serveOptions) check() error {
 	if _, err := o.rules(); err != nil {
 		return err
 	}
-	if _, err := o.backend(zerolog.Nop(), nil, "", ""); err != nil {
+	if _, err := o.backend(zerolog.Nop(), nil, places{}); err != nil {
 		return err
 	}
 	if err := checkListen(o.listen); err != nil {
@@ -158,16 +158,18 @@ func (o *serveOptions) check() error {
 	return o.door.check(o.listen)
 }
 
-// backend joins the flags to the browser they ask for. gate, record and the
-// upstream socket are for a browser of ours; without them it is only checked
-// whether that can be.
-func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, record, upstream string) (lifecycle.Backend, error) {
+// places are where a store's browser is found: by the next proxy, and by this one.
+type places struct{ record, upstream, ziniao string }
+
+// backend joins the flags to the browser they ask for. gate and places are for
+// a browser of ours; without them it is only checked whether that can be.
+func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, at places) (lifecycle.Backend, error) {
 	if o.browser.value == "attach" {
 		return lifecycle.NewAttach(o.endpoint)
 	}
 	if o.browser.value == "ziniao" {
 		cfg := o.ziniao
-		cfg.Log, cfg.Gate, cfg.Store = log, gate, o.store
+		cfg.Log, cfg.Gate, cfg.Store, cfg.Record = log, gate, o.store, at.ziniao
 		var err error
 		if cfg.Account, err = ziniao.ReadAccount(o.ziniaoAccount); err != nil {
 			return nil, fmt.Errorf("--ziniao-account: %w", err)
@@ -175,9 +177,9 @@ func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, record, 
 		return ziniao.New(cfg)
 	}
 	cfg := o.chrome
-	cfg.Log, cfg.Gate, cfg.Record, cfg.Grace = log, gate, record, time.Duration(o.grace)
+	cfg.Log, cfg.Gate, cfg.Record, cfg.Grace = log, gate, at.record, time.Duration(o.grace)
 	if o.upstream.value == "pipe" {
-		cfg.Upstream = upstream
+		cfg.Upstream = at.upstream
 	}
 	return chrome.New(cfg)
 }
