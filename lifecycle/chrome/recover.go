@@ -142,10 +142,10 @@ func (c *Chrome) adopt(ctx context.Context, rec *keeper.Record) (lifecycle.Endpo
 }
 
 // crashed tells the crash of a browser from the end that comes with that of
-// its keeper and its proxy.
+// its keeper and its proxy, or of the machine.
 func crashed(rec *keeper.Record, receipt lifecycle.Receipt) bool {
 	return rec.Receipt != nil && rec.Receipt.Method == lifecycle.MethodCrashed ||
-		receipt.Method == lifecycle.MethodCrashed && receipt.ExitType == "Crashed"
+		rec.Boot == proc.Boot() && receipt.Method == lifecycle.MethodCrashed && keeper.LeftLock(receipt)
 }
 
 // endKeeper kills a keeper that does not talk and waits until it is gone.

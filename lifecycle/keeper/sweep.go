@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -37,7 +38,7 @@ func Sweep(path string, rec *Record, waits Waits) lifecycle.Receipt {
 		r.clean(&receipt, watch, waits, gone)
 	}
 	receipt.ExitType = exitType(rec.Profile)
-	if receipt.Method == lifecycle.MethodGraceful && receipt.ExitType != "Normal" {
+	if receipt.Method == lifecycle.MethodGraceful && (receipt.ExitType != "Normal" || LeftLock(receipt)) {
 		receipt.Method = lifecycle.MethodCrashed
 	}
 	receipt.DataRisk = r.risk || receipt.Method != lifecycle.MethodGraceful
@@ -49,6 +50,11 @@ func Sweep(path string, rec *Record, waits Waits) lifecycle.Receipt {
 	}
 	return receipt
 }
+
+// LeftLock reports whether a browser that was swept had left the lock of its
+// profile: it does so when it is killed, and not when it quits. What it wrote
+// of its own end may be that of the time before.
+func LeftLock(r lifecycle.Receipt) bool { return slices.Contains(r.Removed, removedLock) }
 
 // findRoot looks for a root that was started and never recorded: the one that
 // was begun with our TMPDIR and still has its own command line.
