@@ -137,7 +137,7 @@ func TestDeathsAtAnyMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range users {
-			if cmdline := string(proc.Cmdline(p.PID)); p.Alive() && !slices.Contains(tree(t, now), p) {
+			if cmdline := string(proc.Cmdline(p.PID)); !slices.Contains(tree(t, now), p) && p.Alive() {
 				t.Errorf("%d (after %v, victims %b): pid %d is nobody's: %.200s", i, wait, victims, p.PID, cmdline)
 			}
 		}
