@@ -42,6 +42,7 @@ func TestStormIsBroken(t *testing.T) {
 	eventually(t, 60*time.Second, "refusal by the breaker", func() bool {
 		c, resp, err := proxytest.DialErr(t.Context(), m.ws("/client-a"), nil)
 		if err == nil {
+			c.Timeout = time.Minute // it stays through all the launches
 			c.Go("", "Browser.getVersion", nil)
 			c.CloseStatus()
 			return false
