@@ -19,6 +19,10 @@ type Endpoint struct {
 	Incarnation string  // names this very browser, one life long; empty: not known
 	Adopted     bool    // it was there before its proxy
 	Stages      []Stage // how a launch went; none when there was no launch
+
+	// Ending is closed when the browser has ended, or is about to, although it
+	// may answer for a moment more; nil: nobody can tell.
+	Ending <-chan struct{}
 }
 
 // Gate is asked by a backend right before each launch, with the end that the

@@ -65,7 +65,8 @@ func (b *Breaker) Ended(now time.Time, end End, why string) {
 	}
 }
 
-// Allow decides on a start now, and counts it when it is a relaunch.
+// Allow decides on a start now, and counts it when it is a relaunch. One end
+// makes one start a relaunch, and no later one.
 func (b *Breaker) Allow(now time.Time) Verdict {
 	if b.Policy.Max <= 0 || b.Policy.Window <= 0 {
 		b.Relaunches, b.Open = nil, false
@@ -76,7 +77,7 @@ func (b *Breaker) Allow(now time.Time) Verdict {
 	case b.Open && len(b.Relaunches) > 0:
 		return Verdict{Next: b.next()}
 	case b.Open:
-		b.Relaunches = append(b.Relaunches, now)
+		b.Relaunches, b.Last = append(b.Relaunches, now), EndNone
 		return Verdict{OK: true, Count: 1, Trial: true}
 	case b.Last == EndNone:
 		return Verdict{OK: true}
@@ -84,7 +85,7 @@ func (b *Breaker) Allow(now time.Time) Verdict {
 		b.Open = true
 		return Verdict{Next: b.next()}
 	}
-	b.Relaunches = append(b.Relaunches, now)
+	b.Relaunches, b.Last = append(b.Relaunches, now), EndNone
 	return Verdict{OK: true, Count: len(b.Relaunches)}
 }
 

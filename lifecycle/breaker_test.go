@@ -214,3 +214,19 @@ func TestBreakerFile(t *testing.T) {
 		t.Error("a broken file: no error")
 	}
 }
+
+// An end makes one start a relaunch: another that follows when proxy and
+// keeper have died together, of which nobody tells, is none.
+func TestEndCountsOnce(t *testing.T) {
+	b := newBreaker()
+	b.Ended(noon, EndKeeper, "lost")
+	if v := b.Allow(noon); !v.OK || v.Count != 1 {
+		t.Errorf("start after a lost keeper: %+v", v)
+	}
+	if v := b.Allow(noon.Add(time.Second)); !v.OK || v.Count != 0 {
+		t.Errorf("start that follows no known end: %+v", v)
+	}
+	if len(b.Relaunches) != 1 {
+		t.Errorf("counted %d, want 1", len(b.Relaunches))
+	}
+}

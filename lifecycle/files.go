@@ -119,6 +119,18 @@ func (h *Home) RecordFile(slug string) (string, error) {
 	return filepath.Join(dir, slug+".browser.json"), err
 }
 
+// ZiniaoFile is where a proxy says which browser of the Ziniao client it opened.
+func (h *Home) ZiniaoFile(slug string) (string, error) {
+	dir, err := h.sub("state")
+	return filepath.Join(dir, slug+".ziniao.json"), err
+}
+
+// UpstreamSocket is where a store's keeper relays its browser's pipe.
+func (h *Home) UpstreamSocket(slug string) (string, error) {
+	dir, err := h.sub("run")
+	return filepath.Join(dir, slug+".up"), err
+}
+
 // Singletons are the links by which Chrome guards its profile. The first
 // names its owner, as host-pid.
 var Singletons = []string{"SingletonLock", "SingletonSocket", "SingletonCookie"}

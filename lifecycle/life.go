@@ -194,6 +194,7 @@ func (l *Life) Gate(ctx context.Context, after End, why string) (func(error), er
 func (l *Life) admit() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	after := l.breaker.Last
 	v := l.breaker.Allow(time.Now())
 	l.save()
 	switch {
@@ -202,7 +203,7 @@ func (l *Life) admit() error {
 	case v.Trial:
 		l.cfg.Log.Warn().Msg("browser is tried once more")
 	case v.Count > 0:
-		l.cfg.Log.Warn().Str("after", string(l.breaker.Last)).Str("why", l.breaker.Why).Int("count", v.Count).Int("of", l.cfg.Policy.Max).Msg("browser is launched again")
+		l.cfg.Log.Warn().Str("after", string(after)).Str("why", l.breaker.Why).Int("count", v.Count).Int("of", l.cfg.Policy.Max).Msg("browser is launched again")
 	}
 	return nil
 }

@@ -136,7 +136,9 @@ func (s *Server) reach(ctx context.Context) (up *upstream, started bool, err err
 		another := s.another(place)
 		s.meet(another)
 		started = another && s.cfg.Life.Stop != nil
-		up, err = dial(ctx, place.Address, &s.limits)
+		if up, err = dial(ctx, place.Address, &s.limits); err == nil {
+			up.ending = place.Ending
+		}
 	}
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("%w after %s: %w", errStartTimeout, s.cfg.StartTimeout, err)

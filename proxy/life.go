@@ -13,6 +13,10 @@ type Place struct {
 	Address string // of its WebSocket
 	ID      string // names this very browser, one life long; "" when only its address does
 	Adopted bool   // it was there before this proxy
+
+	// Ending is closed when the browser is known to end, which it may do a
+	// moment before its connection does; nil: that is not known.
+	Ending <-chan struct{}
 }
 
 // Life is the browser's life outside of the proxy. What is nil is not done.

@@ -62,6 +62,11 @@ func (s *Server) serveProtocol(w http.ResponseWriter, r *http.Request) {
 		s.sendProblem(w, problemOf(err))
 		return
 	}
+	if up.http == "" {
+		sendText(w, http.StatusNotImplemented, "The browser opens no port (--upstream pipe), so it cannot be asked for its protocol: "+
+			"take it from the npm package devtools-protocol, or serve with --upstream ws")
+		return
+	}
 	body, err := up.protocol.get(r.Context(), up.http)
 	if err != nil {
 		sendText(w, http.StatusBadGateway, "The browser does not serve /json/protocol: "+err.Error())

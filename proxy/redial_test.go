@@ -65,6 +65,26 @@ func TestBrowserComesBack(t *testing.T) {
 	}
 }
 
+// A browser that is known to end is left at once, although it still answers:
+// what it made now would die with it.
+func TestEndingBrowserIsLeft(t *testing.T) {
+	ending := make(chan struct{})
+	s := startServer(t, func(s *testServer) {
+		quickRedials(s)
+		s.ending = ending
+	})
+	a := proxytest.Dial(t, s.ws("/client-a"))
+	page := a.NewPage("about:blank")
+	close(ending)
+	a.Await(func(m proxytest.Msg) bool {
+		return m.Is("", "Target.detachedFromTarget") && m.Param("sessionId") == page.Session
+	})
+	await(t, "the browser again", func() bool { _, err := a.CallErr("", "Browser.getVersion", nil); return err == nil })
+	if n := s.starts.Load(); n != 2 {
+		t.Errorf("%d starts, want 2", n)
+	}
+}
+
 // Another browser knows none of the tabs.
 func TestAnotherBrowserComes(t *testing.T) {
 	s := startServer(t, quickRedials)

@@ -23,6 +23,7 @@ type testServer struct {
 	addr    string
 	browser *proxytest.Browser
 	address func(context.Context) (string, error) // of the browser
+	ending  chan struct{}                         // closed when the first browser is known to end
 	starts  atomic.Int32
 }
 
@@ -36,9 +37,13 @@ func startServer(t *testing.T, setup func(*testServer)) *testServer {
 		setup(s)
 	}
 	s.cfg.Life.Start = func(ctx context.Context) (Place, error) {
-		s.starts.Add(1)
+		first := s.starts.Add(1) == 1
 		address, err := s.address(ctx)
-		return Place{Address: address}, err
+		place := Place{Address: address}
+		if first && s.ending != nil {
+			place.Ending = s.ending
+		}
+		return place, err
 	}
 	listener := listen(t)
 	s.addr = listener.Addr().String()

@@ -17,9 +17,10 @@ import (
 // upstream is the one connection to the browser.
 type upstream struct {
 	*link
-	http     string        // the browser's own HTTP endpoint, without a path
-	protocol protocolCache // what it answers to /json/protocol
-	known    chan struct{} // closed when the Router knows the browser's version
+	http     string          // the browser's own HTTP endpoint, without a path; empty: it has none
+	protocol protocolCache   // what it answers to /json/protocol
+	known    chan struct{}   // closed when the Router knows the browser's version
+	ending   <-chan struct{} // closed when the browser is known to end; may be nil
 	since    time.Time
 
 	// guarded by Server.mu
@@ -37,7 +38,8 @@ const (
 	dialTimeout = 10 * time.Second
 )
 
-// dial connects to a browser's WebSocket address.
+// dial connects to a browser's WebSocket address. One of ws+unix:///PATH is
+// served on a Unix socket.
 func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -45,15 +47,24 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", hostPort(u))
+	network, place := "tcp", hostPort(u)
+	if u.Scheme == "ws+unix" {
+		network, place = "unix", u.Path
+		u = &url.URL{Scheme: "ws", Host: "localhost"}
+	}
+	socket, err := new(net.Dialer).DialContext(ctx, network, place)
 	if err != nil {
 		return nil, fmt.Errorf("dial browser: %w", err)
 	}
-	conn := &corkConn{Conn: tcp}
+	conn := &corkConn{Conn: socket}
 	frames := &frameConn{Conn: conn}
-	base := url.URL{Scheme: "http", Host: tcp.RemoteAddr().String()}
+	base := url.URL{Scheme: "http", Host: socket.RemoteAddr().String()}
 	header := http.Header{"Host": {base.Host}} // Chrome refuses most names
-	if u.Scheme == "wss" {
+	switch {
+	case network == "unix":
+		base = url.URL{}
+		header.Set("Host", u.Host)
+	case u.Scheme == "wss":
 		base.Scheme, base.Host = "https", u.Host
 		header.Set("Host", u.Host)
 	}
@@ -64,7 +75,7 @@ func dial(ctx context.Context, address string, lim *limits) (*upstream, error) {
 	}
 	ws, resp, err := dialer.DialContext(ctx, u.String(), header)
 	if err != nil {
-		tcp.Close()
+		socket.Close()
 		if resp != nil {
 			return nil, fmt.Errorf("dial browser: HTTP %s", resp.Status)
 		}
@@ -93,11 +104,24 @@ func hostPort(u *url.URL) string {
 func (s *Server) serveUpstream(up *upstream) {
 	defer s.untrack(up.link)
 	go up.writeLoop()
+	if up.ending != nil {
+		go up.cutWithBrowser()
+	}
 	err := up.readLoop(s)
 	lost := s.lost(up, err)
 	up.hangUp(err)
 	if !lost {
 		up.measure(s.log.Info(), up.since).Msg("browser connection closed")
+	}
+}
+
+// cutWithBrowser ends the connection as soon as the browser is known to end:
+// one that is quitting still takes commands, and makes tabs that die with it.
+func (up *upstream) cutWithBrowser() {
+	select {
+	case <-up.ending:
+		up.conn.Close()
+	case <-up.gone:
 	}
 }
 

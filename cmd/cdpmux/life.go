@@ -48,7 +48,7 @@ func (l *life) forProxy(ours bool) proxy.Life {
 	p := proxy.Life{
 		Start: func(ctx context.Context) (proxy.Place, error) {
 			e, err := l.Start(ctx)
-			return proxy.Place{Address: e.WS, ID: e.Incarnation, Adopted: e.Adopted}, err
+			return proxy.Place{Address: e.WS, ID: e.Incarnation, Adopted: e.Adopted, Ending: e.Ending}, err
 		},
 		Connected: func(up bool) { l.links <- up },
 		Refused:   l.refused,

@@ -22,13 +22,13 @@ type serveOptions struct {
 	store, id, home, listen string
 	door                    doorOptions
 
-	browser, windows, onExit choice
-	endpoint                 string
-	chrome                   chrome.Config
-	ziniao                   ziniao.Config
-	ziniaoAccount            string
-	eager                    bool
-	startTimeout             seconds
+	browser, upstream, windows, onExit choice
+	endpoint                           string
+	chrome                             chrome.Config
+	ziniao                             ziniao.Config
+	ziniaoAccount                      string
+	eager                              bool
+	startTimeout                       seconds
 
 	browserIdle, relaunchWindow, lockWait seconds
 	relaunchMax                           uint
@@ -58,6 +58,7 @@ type serveOptions struct {
 func newServeOptions() *serveOptions {
 	return &serveOptions{
 		browser:      oneOf("chrome", "attach", "ziniao"),
+		upstream:     oneOf("ws", "pipe"),
 		windows:      oneOf("client", "tab", "shared"),
 		onExit:       oneOf("close", "keep"),
 		startTimeout: seconds(180 * time.Second),
@@ -86,6 +87,7 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	o.door.bind(f)
 	f.Var(&o.browser, "browser", "run a Chrome of our own, attach to one that runs, or open a store of the Ziniao client")
 	f.StringVar(&o.endpoint, "endpoint", "", "with --browser attach: `URL` of that browser, http://HOST:PORT or ws://HOST:PORT/PATH")
+	f.Var(&o.upstream, "upstream", "how our own Chrome is reached: by a port that it opens on loopback, or by a pipe only")
 	f.StringVar(&o.ziniao.Addr, "ziniao-addr", "", "with --browser ziniao: `HOST:PORT` of that client's API, as 127.0.0.1:16851")
 	f.StringVar(&o.ziniao.Profile, "ziniao-profile", "", "with --browser ziniao: the store there, its browser `ID` or oauth")
 	f.StringVar(&o.ziniaoAccount, "ziniao-account", "", "with --browser ziniao: `FILE`, 0600, JSON with company, username and password")
@@ -132,6 +134,8 @@ func (o *serveOptions) check() error {
 		return errors.New("--browser attach needs --endpoint")
 	case o.browser.value != "attach" && o.endpoint != "":
 		return errors.New("--endpoint needs --browser attach")
+	case o.upstream.value == "pipe" && o.browser.value != "chrome":
+		return errors.New("--upstream pipe is for --browser chrome only")
 	case o.onExit.value == "keep" && o.browser.value == "ziniao":
 		return errors.New("--on-exit keep is not for --browser ziniao: that store is closed with its proxy")
 	case o.onExit.value == "keep" && o.browser.value == "chrome" && o.grace == 0:
@@ -145,7 +149,7 @@ func (o *serveOptions) check() error {
 	if _, err := o.rules(); err != nil {
 		return err
 	}
-	if _, err := o.backend(zerolog.Nop(), nil, ""); err != nil {
+	if _, err := o.backend(zerolog.Nop(), nil, places{}); err != nil {
 		return err
 	}
 	if err := checkListen(o.listen); err != nil {
@@ -154,15 +158,18 @@ func (o *serveOptions) check() error {
 	return o.door.check(o.listen)
 }
 
-// backend joins the flags to the browser they ask for. gate and record are for
+// places are where a store's browser is found: by the next proxy, and by this one.
+type places struct{ record, upstream, ziniao string }
+
+// backend joins the flags to the browser they ask for. gate and places are for
 // a browser of ours; without them it is only checked whether that can be.
-func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, record string) (lifecycle.Backend, error) {
+func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, at places) (lifecycle.Backend, error) {
 	if o.browser.value == "attach" {
 		return lifecycle.NewAttach(o.endpoint)
 	}
 	if o.browser.value == "ziniao" {
 		cfg := o.ziniao
-		cfg.Log, cfg.Gate, cfg.Store = log, gate, o.store
+		cfg.Log, cfg.Gate, cfg.Store, cfg.Record = log, gate, o.store, at.ziniao
 		var err error
 		if cfg.Account, err = ziniao.ReadAccount(o.ziniaoAccount); err != nil {
 			return nil, fmt.Errorf("--ziniao-account: %w", err)
@@ -170,7 +177,10 @@ func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, record s
 		return ziniao.New(cfg)
 	}
 	cfg := o.chrome
-	cfg.Log, cfg.Gate, cfg.Record, cfg.Grace = log, gate, record, time.Duration(o.grace)
+	cfg.Log, cfg.Gate, cfg.Record, cfg.Grace = log, gate, at.record, time.Duration(o.grace)
+	if o.upstream.value == "pipe" {
+		cfg.Upstream = at.upstream
+	}
 	return chrome.New(cfg)
 }
 

@@ -104,7 +104,15 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	if err != nil {
 		return err
 	}
-	backend, err := o.backend(log, life.Gate, record)
+	upstream, err := home.UpstreamSocket(slug)
+	if err != nil {
+		return err
+	}
+	opened, err := home.ZiniaoFile(slug)
+	if err != nil {
+		return err
+	}
+	backend, err := o.backend(log, life.Gate, places{record, upstream, opened})
 	if err != nil {
 		return err
 	}
@@ -231,11 +239,13 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 // takeOver connects to a browser that an earlier proxy left, so that the tabs
 // of clients that do not come back are closed in time.
 func takeOver(ctx context.Context, backend lifecycle.Backend, server *proxy.Server, log zerolog.Logger) error {
-	c, ok := backend.(*chrome.Chrome)
+	left, ok := backend.(interface {
+		Recover(context.Context) (bool, error)
+	})
 	if !ok {
 		return nil
 	}
-	found, err := c.Recover(ctx)
+	found, err := left.Recover(ctx)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

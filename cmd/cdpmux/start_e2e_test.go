@@ -54,6 +54,7 @@ func TestWrongUsage(t *testing.T) {
 		"negative number":   {[]string{"--max-clients", "-1"}, append(serveFlags("HOME"), "--max-clients", "-1")},
 		"no such browser":   {[]string{"--browser", "netscape"}, append(serveFlags("HOME"), "--browser", "netscape")},
 		"no endpoint":       {[]string{"--endpoint"}, append(serveFlags("HOME"), "--browser", "attach")},
+		"pipe to another's": {[]string{"--upstream pipe"}, append(serveFlags("HOME"), "--browser", "attach", "--endpoint", "http://127.0.0.1:1", "--upstream", "pipe")},
 		"keep for no time":  {[]string{"--on-exit keep", "--grace"}, append(serveFlags("HOME"), "--on-exit", "keep")},
 		"open to the net":   {[]string{"--auth none", "0.0.0.0:0", "leave --auth away"}, append(serveFlags("HOME"), "--listen", "0.0.0.0:0", "--auth", "none")},
 		"half a key pair":   {[]string{"--tls-cert and --tls-key"}, append(serveFlags("HOME"), "--tls-cert", "/cert")},

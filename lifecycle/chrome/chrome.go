@@ -29,6 +29,8 @@ type Config struct {
 	NoSandbox            bool
 	ForgetSessionCookies bool // let a clean stop end sessions, as Chrome does by itself
 
+	Upstream string // socket on which its keeper relays its pipe, so that it opens no port; empty: it has a port
+
 	Keeper []string      // how to run keeper.Run in a process of its own; empty: this program with "keeper"
 	Record string        // file by which the next proxy finds the browser; empty: one of this machine's, named after the profile
 	Grace  time.Duration // how long it waits for the next proxy
@@ -125,7 +127,7 @@ func (c *Chrome) reuse(ctx context.Context) (lifecycle.Endpoint, error) {
 	r, err := c.held.Await(ctx)
 	if err == nil {
 		if keeper.Prove(ctx, r.WS) == nil && !c.held.HasEnded() {
-			return lifecycle.Endpoint{WS: r.WS, Incarnation: c.id, Adopted: c.adopted}, nil
+			return lifecycle.Endpoint{WS: r.WS, Incarnation: c.id, Adopted: c.adopted, Ending: c.held.Ended()}, nil
 		}
 		// The socket of a dying Chrome breaks a moment before its process ends.
 		select {

@@ -3,6 +3,7 @@ package chrome
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/keeper"
@@ -137,7 +140,7 @@ func TestDeathsAtAnyMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range users {
-			if cmdline := string(proc.Cmdline(p.PID)); p.Alive() && !slices.Contains(tree(t, now), p) {
+			if cmdline := string(proc.Cmdline(p.PID)); !slices.Contains(tree(t, now), p) && p.Alive() {
 				t.Errorf("%d (after %v, victims %b): pid %d is nobody's: %.200s", i, wait, victims, p.PID, cmdline)
 			}
 		}
@@ -145,6 +148,40 @@ func TestDeathsAtAnyMoment(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// A Chrome that is told to make tabs while it quits may forget to: it is asked
+// once more, and its logins are kept.
+func TestTabsMadeWhileQuitting(t *testing.T) {
+	for range scaled(t, 5) {
+		cfg := testConfig(t)
+		c := newChrome(t, cfg)
+		conn := drive(t, start(t, c)).conn
+		go func() { // else Chrome would have nowhere to put its replies
+			for {
+				if _, _, err := conn.ReadMessage(); err != nil {
+					return
+				}
+			}
+		}()
+		rec := record(t, c)
+		all := append(tree(t, rec), rec.Keeper)
+		kill(t, rec.Keeper)
+		for end, id := time.Now().Add(time.Second), 1; time.Now().Before(end); id++ {
+			command := fmt.Sprintf(`{"id":%d,"method":"Target.createTarget","params":{"url":"about:blank","newWindow":true}}`, id)
+			if conn.WriteMessage(websocket.TextMessage, []byte(command)) != nil {
+				break // it is gone
+			}
+			time.Sleep(5 * time.Millisecond) // as fast as a client with others beside it
+		}
+		conn.Close()
+		r := keeper.Sweep(cfg.Record, rec, keeper.DefaultWaits)
+		if r.Method != lifecycle.MethodGraceful || !r.Verified || r.DataRisk {
+			t.Errorf("receipt %+v", r)
+		}
+		t.Logf("asked again %v, gone after %d ms", r.Escalated, r.ElapsedMS)
+		wantGone(t, all)
 	}
 }
 

@@ -17,7 +17,11 @@ import (
 )
 
 // maxTmpdir is what Chrome's socket path leaves: with 63 bytes it aborts.
-const maxTmpdir = 62
+// maxSocket is what the kernel takes.
+const (
+	maxTmpdir = 62
+	maxSocket = 107
+)
 
 // driverSwitches make a browser fit for many drivers at once: no questions at
 // the first run, and a tab that is not in front works on.
@@ -72,7 +76,7 @@ func (c *Chrome) begin(ctx context.Context, lock *os.File, spec keeper.Spec) (li
 	switch {
 	case err == nil:
 		c.cfg.Log.Info().Int("pid", r.Root).Str("binary", spec.Binary).Interface("stages", r.Stages).Msg("chrome ready")
-		return lifecycle.Endpoint{WS: r.WS, Incarnation: spec.ID, Stages: r.Stages}, nil
+		return lifecycle.Endpoint{WS: r.WS, Incarnation: spec.ID, Stages: r.Stages, Ending: h.Ended()}, nil
 	case ctx.Err() != nil:
 		err = ctx.Err()
 		if errors.Is(err, context.DeadlineExceeded) {
@@ -118,17 +122,27 @@ func (c *Chrome) spec(binary string) (keeper.Spec, error) {
 			Text: fmt.Sprintf("Chrome's temporary directory %s has %d bytes, it may have %d", tmpdir, len(tmpdir), maxTmpdir),
 		}
 	}
+	if n := len(c.cfg.Upstream); n > maxSocket {
+		return keeper.Spec{}, &lifecycle.Failure{
+			Kind: lifecycle.LaunchFailed,
+			Text: fmt.Sprintf("the socket %s has a path of %d bytes, it may have %d", c.cfg.Upstream, n, maxSocket),
+			Hint: "use a shorter --home, or --upstream ws",
+		}
+	}
 	return keeper.Spec{
 		ID: id, Binary: binary, Env: allowedEnv(os.Environ()), TMPDIR: tmpdir,
-		Socket: tmpdir + ".keeper", Record: c.cfg.Record, Grace: c.cfg.Grace, Waits: c.cfg.Waits,
+		Socket: tmpdir + ".keeper", Upstream: c.cfg.Upstream, Record: c.cfg.Record, Grace: c.cfg.Grace, Waits: c.cfg.Waits,
 		Verbose: c.cfg.Log.GetLevel() <= zerolog.DebugLevel,
 	}, nil
 }
 
 // args are Chrome's switches. With the pipe it quits when its keeper dies; the
-// port is what we connect to.
+// port is what we connect to, unless the pipe serves for that as well.
 func (c *Chrome) args(profile string) []string {
-	args := append([]string{"--remote-debugging-pipe", "--remote-debugging-port=0", "--user-data-dir=" + profile}, driverSwitches...)
+	args := append([]string{"--remote-debugging-pipe", "--user-data-dir=" + profile}, driverSwitches...)
+	if c.cfg.Upstream == "" {
+		args = append(args, "--remote-debugging-port=0")
+	}
 	if c.cfg.Headless {
 		args = append(args, "--headless=new")
 	}

@@ -138,14 +138,14 @@ func (c *Chrome) adopt(ctx context.Context, rec *keeper.Record) (lifecycle.Endpo
 		return c.reuse(ctx)
 	}
 	c.cfg.Log.Info().Int("pid", r.Root).Str("incarnation", rec.ID).Msg("chrome adopted")
-	return lifecycle.Endpoint{WS: r.WS, Incarnation: rec.ID, Adopted: true}, nil
+	return lifecycle.Endpoint{WS: r.WS, Incarnation: rec.ID, Adopted: true, Ending: h.Ended()}, nil
 }
 
 // crashed tells the crash of a browser from the end that comes with that of
-// its keeper and its proxy.
+// its keeper and its proxy, or of the machine.
 func crashed(rec *keeper.Record, receipt lifecycle.Receipt) bool {
 	return rec.Receipt != nil && rec.Receipt.Method == lifecycle.MethodCrashed ||
-		receipt.Method == lifecycle.MethodCrashed && receipt.ExitType == "Crashed"
+		rec.Boot == proc.Boot() && receipt.Method == lifecycle.MethodCrashed && keeper.LeftLock(receipt)
 }
 
 // endKeeper kills a keeper that does not talk and waits until it is gone.

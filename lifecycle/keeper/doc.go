@@ -13,4 +13,7 @@
 // A proxy spawns the keeper with a Unix socket as file 3 and the lock that
 // allows one keeper as file 4, or finds it by its Record. Both sides send lines of JSON: the proxy Orders (the first one is
 // the Spec), the keeper Reports. The newest connection is the proxy.
+//
+// With Spec.Upstream the keeper also relays Chrome's pipe, to one proxy at a
+// time, and Chrome opens no port.
 package keeper

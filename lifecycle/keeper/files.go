@@ -18,11 +18,14 @@ import (
 // every kind of exit, so an old one is deleted before each launch.
 const ActivePort = "DevToolsActivePort"
 
+// removedLock is what a receipt calls the removal of a profile's lock.
+const removedLock = "singleton"
+
 // clear removes what the incarnation left in the file system, and nothing of
 // a Chrome that held the profile before it and lives on.
 func (r *remains) clear() (removed []string) {
 	if RemoveSingletons(r.rec.Profile, fmt.Sprintf("%s-%d", r.rec.Host, r.rec.Root.PID)) {
-		removed = append(removed, "singleton")
+		removed = append(removed, removedLock)
 	}
 	// The launch deleted the file of the Chrome before, so it is ours if our
 	// Chrome has had the profile at all.
@@ -37,8 +40,10 @@ func (r *remains) clear() (removed []string) {
 	if r.rec.Cgroup != "" && removeCgroup(r.rec.Cgroup) {
 		removed = append(removed, "cgroup")
 	}
-	if r.rec.Socket != "" {
-		_ = os.Remove(r.rec.Socket)
+	for _, socket := range []string{r.rec.Socket, r.rec.Upstream} {
+		if socket != "" {
+			_ = os.Remove(socket)
+		}
 	}
 	return removed
 }

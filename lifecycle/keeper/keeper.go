@@ -85,19 +85,16 @@ func Main() error {
 	w.Rest, w.Kill = cmp.Or(w.Rest, DefaultWaits.Rest), cmp.Or(w.Kill, DefaultWaits.Kill)
 	k.remains = remains{killed: map[proc.ID]bool{}, rec: &Record{
 		ID: k.spec.ID, Boot: proc.Boot(), Host: host, Keeper: proc.Identify(os.Getpid()),
-		Profile: k.spec.Profile, TMPDIR: k.spec.TMPDIR, Socket: k.spec.Socket, Started: time.Now(),
+		Profile: k.spec.Profile, TMPDIR: k.spec.TMPDIR, Socket: k.spec.Socket, Upstream: k.spec.Upstream, Started: time.Now(),
 	}}
 	defer func() { k.drop() }() // all is done: who waits for our end need not wait for the process
 	go k.read(first, in)
 	if k.spec.Socket != "" {
-		l, err := net.Listen("unix", k.spec.Socket)
+		l, err := listenUnix(k.spec.Socket)
 		if err != nil {
 			return k.failed(err)
 		}
 		defer l.Close()
-		if err := os.Chmod(k.spec.Socket, 0o600); err != nil {
-			return k.failed(err)
-		}
 		go k.accept(l)
 	}
 	adoptOrphans()

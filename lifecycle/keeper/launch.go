@@ -2,7 +2,9 @@ package keeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"time"
@@ -49,7 +51,22 @@ func (k *keeper) launch() error {
 		close(k.exited)
 	}()
 	k.watch.Done("exec", true)
-	return k.rec.write(k.spec.Record)
+	return errors.Join(k.rec.write(k.spec.Record), k.relay())
+}
+
+// relay opens the pipe to proxies, if Chrome has no port.
+func (k *keeper) relay() error {
+	if k.spec.Upstream == "" {
+		return nil
+	}
+	l, err := listenUnix(k.spec.Upstream)
+	if err != nil {
+		return err
+	}
+	go func() {
+		_ = http.Serve(l, k.pipe)
+	}()
+	return nil
 }
 
 func (k *keeper) exec(cgroup *os.File) (*exec.Cmd, error) {
@@ -81,15 +98,28 @@ func (k *keeper) exec(cgroup *os.File) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// awaitReady waits until Chrome answers. Its own line on stderr gives the
-// address first and cannot be stale; the file in the profile is for binaries
-// that hide their stderr.
+// awaitReady waits until Chrome answers where the proxy is to reach it. Its
+// own line on stderr gives the address of its port first and cannot be stale;
+// the file in the profile is for binaries that hide their stderr.
 func (k *keeper) awaitReady(ctx context.Context) (ws string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	poll := time.NewTicker(100 * time.Millisecond)
 	defer poll.Stop()
 	said := false // by Chrome itself
+	var answers chan error
+	if k.spec.Upstream != "" {
+		poll.Stop()
+		answers = make(chan error, 1)
+		go func() { answers <- k.pipe.ask(ctx) }()
+	}
 	for {
 		select {
+		case err := <-answers:
+			answers = nil
+			if err == nil {
+				ws = upstreamURL(k.spec.Upstream)
+			} // else it ends
 		case ws = <-k.out.listening:
 			said = true
 		case <-poll.C:
@@ -103,7 +133,7 @@ func (k *keeper) awaitReady(ctx context.Context) (ws string, err error) {
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
-		if ws == "" || Prove(ctx, ws) != nil {
+		if ws == "" || k.spec.Upstream == "" && Prove(ctx, ws) != nil {
 			continue
 		}
 		// A Chrome without a usable profile listens, but never opens a window.

@@ -13,17 +13,18 @@ import (
 
 // Spec is what a keeper is to run.
 type Spec struct {
-	ID      string   // names the incarnation; 8 hex digits
-	Binary  string   // of Chrome
-	Args    []string // with --remote-debugging-pipe and --user-data-dir=Profile
-	Env     []string // TMPDIR comes on top
-	Profile string   // its real path, prepared
-	TMPDIR  string   // made by the keeper, gone with the browser; its name marks the processes
-	Socket  string   // where the next proxy finds the keeper; empty: nowhere
-	Record  string   // file that the next proxy reads; empty: none
-	Grace   time.Duration
-	Waits   Waits
-	Verbose bool // report each line that Chrome prints
+	ID       string   // names the incarnation; 8 hex digits
+	Binary   string   // of Chrome
+	Args     []string // with --remote-debugging-pipe, --user-data-dir=Profile and, without Upstream, --remote-debugging-port=0
+	Env      []string // TMPDIR comes on top
+	Profile  string   // its real path, prepared
+	TMPDIR   string   // made by the keeper, gone with the browser; its name marks the processes
+	Socket   string   // where the next proxy finds the keeper; empty: nowhere
+	Upstream string   // socket on which the pipe is relayed; empty: Chrome has a port
+	Record   string   // file that the next proxy reads; empty: none
+	Grace    time.Duration
+	Waits    Waits
+	Verbose  bool // report each line that Chrome prints
 }
 
 // Waits bound the rungs of the ladder (stop.go).
@@ -68,16 +69,17 @@ const (
 // Record is what the next proxy needs to know of an incarnation: written
 // before there is a process, and again as soon as there is one.
 type Record struct {
-	ID      string    `json:"id"`
-	Boot    string    `json:"boot"`
-	Host    string    `json:"host"`
-	Keeper  proc.ID   `json:"keeper"`
-	Root    proc.ID   `json:"root"`
-	Profile string    `json:"profile"`
-	TMPDIR  string    `json:"tmpdir"`
-	Cgroup  string    `json:"cgroup,omitempty"`
-	Socket  string    `json:"socket,omitempty"`
-	Started time.Time `json:"started"`
+	ID       string    `json:"id"`
+	Boot     string    `json:"boot"`
+	Host     string    `json:"host"`
+	Keeper   proc.ID   `json:"keeper"`
+	Root     proc.ID   `json:"root"`
+	Profile  string    `json:"profile"`
+	TMPDIR   string    `json:"tmpdir"`
+	Cgroup   string    `json:"cgroup,omitempty"`
+	Socket   string    `json:"socket,omitempty"`
+	Upstream string    `json:"upstream,omitempty"`
+	Started  time.Time `json:"started"`
 
 	// Receipt says that the browser ended although nobody asked for it, or
 	// that it is not verified gone.

@@ -25,7 +25,7 @@ func (k *keeper) ladder() lifecycle.Receipt {
 	case k.gone():
 		receipt.Method = lifecycle.MethodCrashed
 	default:
-		k.pipe.send("Browser.close")
+		k.pipe.quit()
 		done := k.await(waits.Close)
 		watch.Done("close", done)
 		if !done {

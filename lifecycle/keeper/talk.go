@@ -3,8 +3,23 @@ package keeper
 import (
 	"encoding/json"
 	"net"
+	"os"
 	"time"
 )
+
+// listenUnix opens a socket for our own user. An old one is a dead keeper's.
+func listenUnix(path string) (net.Listener, error) {
+	_ = os.Remove(path)
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
 
 // accept lets further proxies in; only our own user can reach the socket.
 func (k *keeper) accept(l net.Listener) {

@@ -25,6 +25,7 @@ type Config struct {
 	Profile string  // the store there: its browserId or its browserOauth
 	Account Account // who opens it
 	Store   string  // our own name of the store, for the account guard
+	Record  string  // file by which the next proxy finds the store that this one opened; empty: none
 	Guard   string  // directory of the account guard; empty: lifecycle.MachineDir
 
 	Gate   lifecycle.Gate // asked before each launch; nil: no limit
@@ -53,9 +54,10 @@ type Ziniao struct {
 	turn chan struct{}
 
 	// owned by whose turn it is
-	port   int // of the open browser; 0: none is open
-	id     string
-	failed lifecycle.End
+	port    int // of the open browser; 0: none is open
+	id      string
+	adopted bool // it was open before us
+	failed  lifecycle.End
 }
 
 // New checks cfg without touching anything.
@@ -72,8 +74,9 @@ func New(cfg Config) (*Ziniao, error) {
 	return &Ziniao{cfg: cfg, api: newClient(cfg.Addr, cfg.Account), turn: make(chan struct{}, 1)}, nil
 }
 
-// Start returns the address of the open store. Opening it again would replace
-// it, so that is done only when it is not there any more.
+// Start returns the address of the open store, also of one that an earlier
+// proxy opened. Opening it again would replace it, so that is done only when it
+// is not there any more.
 func (z *Ziniao) Start(ctx context.Context) (lifecycle.Endpoint, error) {
 	if err := z.take(ctx); err != nil {
 		return lifecycle.Endpoint{}, err
@@ -81,12 +84,15 @@ func (z *Ziniao) Start(ctx context.Context) (lifecycle.Endpoint, error) {
 	defer z.give()
 	if z.port != 0 {
 		if ws, err := z.version(ctx, z.port); err == nil {
-			return lifecycle.Endpoint{WS: ws, Incarnation: z.id}, nil
+			return lifecycle.Endpoint{WS: ws, Incarnation: z.id, Adopted: z.adopted}, nil
 		}
 		if ctx.Err() != nil {
 			return lifecycle.Endpoint{}, ctx.Err()
 		}
 		z.port, z.failed = 0, lifecycle.EndCrash
+		z.forget()
+	} else if endpoint, err := z.adopt(ctx); err != nil || endpoint.WS != "" {
+		return endpoint, err
 	}
 	if err := z.guard(); err != nil {
 		return lifecycle.Endpoint{}, err
@@ -133,7 +139,8 @@ func (z *Ziniao) open(ctx context.Context) (lifecycle.Endpoint, error) {
 		ws, err := z.ready(ctx, port)
 		if err == nil {
 			watch.Done("devtools", true)
-			z.port, z.id = port, fmt.Sprintf("%s-%d", info.ID(), port)
+			z.port, z.id, z.adopted = port, fmt.Sprintf("%s-%d", info.ID(), port), false
+			z.remember(ws)
 			return lifecycle.Endpoint{WS: ws, Incarnation: z.id, Stages: watch.Stages}, nil
 		}
 		if ctx.Err() != nil {
@@ -202,6 +209,11 @@ func (z *Ziniao) Stop(ctx context.Context) lifecycle.Receipt {
 	defer z.give()
 	receipt := lifecycle.Receipt{Method: lifecycle.MethodNone, Verified: true}
 	if z.port == 0 {
+		if _, err := z.adopt(ctx); err != nil {
+			z.cfg.Log.Warn().Err(err).Msg("what an earlier proxy opened in the ziniao client is not known")
+		}
+	}
+	if z.port == 0 {
 		z.leave()
 		return receipt
 	}
@@ -227,6 +239,7 @@ func (z *Ziniao) Stop(ctx context.Context) lifecycle.Receipt {
 	}
 	if receipt.Verified {
 		z.port, z.failed = 0, lifecycle.EndNone
+		z.forget()
 		z.leave()
 	}
 	return receipt

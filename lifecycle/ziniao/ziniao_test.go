@@ -101,7 +101,7 @@ func TestLaunches(t *testing.T) {
 				t.Fatal(err)
 			}
 			u, err := url.Parse(endpoint.WS)
-			if err != nil || u.Hostname() != "127.0.0.1" || u.Path != "/devtools/browser/b" || u.Port() == "1" {
+			if err != nil || u.Hostname() != "127.0.0.1" || !strings.HasPrefix(u.Path, "/devtools/browser/") || u.Port() == "1" {
 				t.Errorf("address %s, want the API's host and the port that it named", endpoint.WS)
 			}
 		})
@@ -284,5 +284,65 @@ func TestReadAccount(t *testing.T) {
 		if _, err := ReadAccount(path); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// The next proxy takes over what the last one opened, since to open it again
+// would replace it; but not another browser that has its port by now.
+func TestOpenStoreIsAdopted(t *testing.T) {
+	s := double(t)
+	s.Add("shop", 1, "")
+	cfg := config(t, s)
+	cfg.Record = filepath.Join(t.TempDir(), "shop.ziniao.json")
+	if found, err := backend(t, cfg).Recover(t.Context()); found || err != nil {
+		t.Errorf("recover without a record: %v, %v", found, err)
+	}
+	first, err := backend(t, cfg).Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	next := backend(t, cfg)
+	if found, err := next.Recover(t.Context()); !found || err != nil {
+		t.Errorf("recover: %v, %v", found, err)
+	}
+	again, err := next.Start(t.Context())
+	if err != nil || again.WS != first.WS || again.Incarnation != first.Incarnation || !again.Adopted || s.Calls("startBrowser") != 1 {
+		t.Errorf("adopted %+v, %v, want %+v; %d launches", again, err, first, s.Calls("startBrowser"))
+	}
+
+	for name, change := range map[string]func(*record){
+		"another browser on the port": func(r *record) { r.WS += "0" },
+		"another store":               func(r *record) { r.Profile = "bazaar" },
+		"another account":             func(r *record) { r.Account = "x" },
+		"nobody on the port":          func(r *record) { r.Port = 1 },
+	} {
+		data, err := os.ReadFile(cfg.Record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r record
+		if err := json.Unmarshal(data, &r); err != nil {
+			t.Fatal(err)
+		}
+		change(&r)
+		if data, err = json.Marshal(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(cfg.Record, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		launches := s.Calls("startBrowser")
+		if e, err := backend(t, cfg).Start(t.Context()); err != nil || e.Adopted || s.Calls("startBrowser") != launches+1 {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+
+	// One that only ends what was left, too.
+	if r := backend(t, cfg).Stop(t.Context()); r.Method != lifecycle.MethodGraceful || !r.Verified || s.Open("shop") {
+		t.Errorf("stop of what an earlier proxy opened: %+v", r)
+	}
+	if _, err := os.Stat(cfg.Record); err == nil {
+		t.Error("the record outlives the store")
 	}
 }

@@ -25,6 +25,7 @@ type Server struct {
 	account [3]string // company, username, password
 	stores  map[string]*store
 	calls   map[string]int
+	opened  int // browsers until now; their names
 	denied  string
 	delay   time.Duration
 }
@@ -145,7 +146,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case q.Action == "stopBrowser":
 		st.close()
 	default:
-		if port, text := st.start(); text != "" {
+		s.opened++
+		if port, text := st.start(s.opened); text != "" {
 			fail(-10002, text)
 		} else {
 			out["debuggingPort"] = port
@@ -175,7 +177,7 @@ func (s *Server) list() []map[string]any {
 }
 
 // start opens the store anew; a browser that is open is replaced.
-func (st *store) start() (port int, fail string) {
+func (st *store) start(name int) (port int, fail string) {
 	st.close()
 	how := Works
 	if len(st.launches) > 0 {
@@ -184,7 +186,7 @@ func (st *store) start() (port int, fail string) {
 	if how == Refused {
 		return 0, "start failed"
 	}
-	browser := httptest.NewServer(handler(how))
+	browser := httptest.NewServer(handler(how, name))
 	port = browser.Listener.Addr().(*net.TCPAddr).Port
 	if how == Silent {
 		browser.Close()
@@ -203,10 +205,10 @@ func (st *store) close() {
 }
 
 // handler is a browser's debugging port.
-func handler(how Launch) http.Handler {
+func handler(how Launch, name int) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /json/version", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, `{"Browser":"Chrome/120","webSocketDebuggerUrl":"ws://localhost:1/devtools/browser/b"}`)
+		fmt.Fprintf(w, `{"Browser":"Chrome/120","webSocketDebuggerUrl":"ws://localhost:1/devtools/browser/%d"}`, name)
 	})
 	mux.HandleFunc("GET /json/list", func(w http.ResponseWriter, r *http.Request) {
 		if how == NoPage {
