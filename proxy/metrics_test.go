@@ -108,6 +108,7 @@ func TestMetrics(t *testing.T) {
 
 	a := proxytest.Dial(t, s.ws("/client-alice"))
 	pages := []proxytest.Page{a.NewPage("about:blank"), a.NewPage("about:blank"), a.NewPage("about:blank")}
+	await(t, "the proxy's own commands", func() bool { return s.Stats().Requests == 0 }) // a crashed page answers none
 	s.browser.Crash(pages[2].TargetID)
 	a.AwaitEvent(pages[2].Session, "Inspector.targetCrashed")
 	binary := proxytest.Dial(t, s.ws("/client-binary"))
