@@ -28,7 +28,7 @@ import (
 type Config struct {
 	Store        string   // "<slug>/<id>" of the browser profile, shown by /json/version
 	MaxClients   int      // client ids connected at once; 0 is no limit
-	AllowHosts   []string // names that a Host header may have besides localhost and IP literals
+	AllowHosts   []string // names and IP addresses that a Host header may have besides our own
 	AllowOrigins []string // values that an Origin header may have; none are allowed otherwise
 	Router       routing.Config
 	Logger       zerolog.Logger

@@ -117,7 +117,7 @@ func (o *serveOptions) bind(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.allowSchemes, "allow-scheme", nil, "let clients load addresses of scheme `S`: file, chrome, devtools, view-source, …; may be repeated")
 	f.StringVar(&o.policyFile, "policy", "", "`FILE`, JSON, of what clients may not do, or may do besides")
 	f.StringVar(&o.auditFile, "audit", "", "`FILE` that each decision on a command is added to, a line of JSON")
-	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name `H` that a Host header may have, besides localhost and IP addresses; may be repeated")
+	f.StringSliceVar(&o.allowHosts, "allow-host", nil, "name or IP address `H` that a Host header may have besides those of this machine; may be repeated")
 	f.StringSliceVar(&o.allowOrigins, "allow-origin", nil, "web origin `O` that may connect; may be repeated")
 	f.UintVar(&o.workerSlots, "worker-slots", uint(wrapper.Defaults().Slots), "workers `N` that a call of the wrapper may name; 0 is none")
 	f.BoolVar(&o.reap, "reap", false, "every five minutes, end the browser-harness daemons that agents of this store have left")

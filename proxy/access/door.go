@@ -12,7 +12,7 @@ import (
 // Door refuses what a web page could send: loopback is no boundary for a
 // browser on this machine.
 type Door struct {
-	Hosts   []string // names that a Host header may have besides our own
+	Hosts   []string // names and IP addresses that a Host header may have besides our own
 	Origins []string // values that an Origin header may have; none are allowed otherwise
 }
 
@@ -55,17 +55,24 @@ func outside(local netip.Addr) bool { return local.IsValid() && !local.IsLoopbac
 // allows reports whether a Host header cannot be a name that an attacker
 // points to this machine (DNS rebinding). Within the machine it is absent, an
 // IP literal or a localhost, as Chrome demands too; from outside it is the very
-// address that was connected to. A listed name is always allowed.
+// address that was connected to. A listed name or address is always allowed.
 func (d Door) allows(host string, local netip.Addr) bool {
 	name := hostName(host)
 	if addr, ok := literal(name); ok {
-		return !outside(local) || addr == local
+		// Behind port forwarding, as of a container, it is not the address of this end.
+		return !outside(local) || addr == local || slices.ContainsFunc(d.Hosts, func(h string) bool { return names(h, addr) })
 	}
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if slices.ContainsFunc(d.Hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
 		return true
 	}
 	return !outside(local) && (host == "" || name == "localhost" || strings.HasSuffix(name, ".localhost"))
+}
+
+// names reports whether a listed name is an IP address, with brackets or without.
+func names(listed string, addr netip.Addr) bool {
+	a, err := netip.ParseAddr(strings.Trim(listed, "[]"))
+	return err == nil && a.Unmap() == addr
 }
 
 // literal reads an IP address as a URL has it: IPv6 in brackets, IPv4 without.

@@ -9,7 +9,7 @@ import (
 
 // The Host rule within the machine is tested through the proxy, by TestHosts.
 func TestHostsFromOutside(t *testing.T) {
-	d := Door{Hosts: []string{"cdp.example.com"}}
+	d := Door{Hosts: []string{"cdp.example.com", "198.51.100.9", "2001:db8::9", "[2001:db8::a]"}}
 	for _, tc := range []struct {
 		local, host string
 		allowed     bool
@@ -20,6 +20,9 @@ func TestHostsFromOutside(t *testing.T) {
 		{"2001:db8::7", "[2001:db8::7]:9400", true},
 		{"2001:db8::7", "[2001:DB8:0::7]", true},
 		{"192.0.2.7", "[::ffff:192.0.2.7]", true},
+		{"192.0.2.7", "198.51.100.9:9400", true},
+		{"192.0.2.7", "[2001:db8::9]:443", true},
+		{"192.0.2.7", "[2001:db8::a]", true},
 		{"192.0.2.7", "192.0.2.8:9400", false},
 		{"192.0.2.7", "127.0.0.1:9400", false},
 		{"192.0.2.7", "[::1]", false},
