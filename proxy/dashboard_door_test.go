@@ -177,7 +177,7 @@ func closing(s *testServer, tab string) bool {
 			}
 		}
 	}
-	for _, t := range s.list("a", false) {
+	for _, t := range s.list(address{client: "a"}, false) {
 		if t.ID == tab {
 			return true
 		}

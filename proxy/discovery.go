@@ -120,24 +120,27 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, a address, fo
 	if !ok {
 		return
 	}
-	_, ok = s.ask(w, r, func(token uint64) []routing.Action {
+	_, ok = s.ask(w, r, a, func(token uint64) []routing.Action {
 		return s.router.Refresh(time.Now(), token, s.actions)
 	})
 	if !ok {
 		return
 	}
 	var entries []string
-	for _, t := range s.list(a.client, forTab) {
+	for _, t := range s.list(a, forTab) {
 		entries = append(entries, targetJSON(t, v, a.base))
 	}
 	sendJSON(w, http.StatusOK, "[ "+strings.Join(entries, ", ")+" ]\n")
 }
 
-// list is the client's own targets.
-func (s *Server) list(client string, forTab bool) []routing.TargetView {
+// list is the client's own targets; none when a lease has taken its id since.
+func (s *Server) list(a address, forTab bool) []routing.TargetView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.router.List(client, forTab)
+	if !s.mayEnter(a) {
+		return nil
+	}
+	return s.router.List(a.client, forTab)
 }
 
 func (s *Server) serveNew(w http.ResponseWriter, r *http.Request, a address, query string) {
@@ -146,7 +149,7 @@ func (s *Server) serveNew(w http.ResponseWriter, r *http.Request, a address, que
 		return
 	}
 	address, forTab := newTabQuery(query)
-	result, ok := s.ask(w, r, func(token uint64) []routing.Action {
+	result, ok := s.ask(w, r, a, func(token uint64) []routing.Action {
 		return s.router.NewTab(time.Now(), a.client, address, forTab, token, s.actions)
 	})
 	if !ok {
@@ -160,7 +163,7 @@ func (s *Server) serveNew(w http.ResponseWriter, r *http.Request, a address, que
 		sendJSON(w, status, "Could not create new page: "+result.Err)
 		return
 	}
-	for _, t := range s.list(a.client, forTab) {
+	for _, t := range s.list(a, forTab) {
 		if t.ID == result.TargetID {
 			t.Title = "" // Chrome speaks of the moment in which it was made
 			if forTab {
@@ -193,7 +196,7 @@ func newTabQuery(query string) (address string, forTab bool) {
 type tabCommand func(now time.Time, client, target string, token uint64, out []routing.Action) []routing.Action
 
 func (s *Server) serveTabCommand(w http.ResponseWriter, r *http.Request, a address, target, done string, command tabCommand) {
-	result, ok := s.ask(w, r, func(token uint64) []routing.Action {
+	result, ok := s.ask(w, r, a, func(token uint64) []routing.Action {
 		return command(time.Now(), a.client, target, token, s.actions)
 	})
 	switch {
@@ -211,8 +214,18 @@ func (s *Server) serveTabCommand(w http.ResponseWriter, r *http.Request, a addre
 
 // ask is outcome for a client that may be told at once why there is none. Then
 // it answers and returns false.
-func (s *Server) ask(w http.ResponseWriter, r *http.Request, start func(token uint64) []routing.Action) (routing.Result, bool) {
-	result, err := s.outcome(r, start)
+func (s *Server) ask(w http.ResponseWriter, r *http.Request, a address, start func(token uint64) []routing.Action) (routing.Result, bool) {
+	out := false
+	result, err := s.outcome(r, func(token uint64) []routing.Action {
+		if out = !s.mayEnter(a); out { // a lease may have come while the browser was awaited
+			return append(s.actions, routing.Action{Kind: routing.Answer, Token: token})
+		}
+		return start(token)
+	})
+	if out {
+		sendUnauthenticated(w)
+		return result, false
+	}
 	if err != nil {
 		s.sendProblem(w, problemOf(err))
 	}
@@ -246,7 +259,7 @@ func (s *Server) outcome(r *http.Request, start func(token uint64) []routing.Act
 // servePage serves a page socket. A page that is not the client's is refused
 // before the upgrade, as Chrome refuses one that does not exist.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, a address) {
-	for _, t := range s.list(a.client, true) {
+	for _, t := range s.list(a, true) {
 		if t.ID == a.page {
 			s.serveClient(w, r, a)
 			return

@@ -69,6 +69,32 @@ func TestLeasedClientNeedsItsCapability(t *testing.T) {
 	}
 }
 
+// A request that waits for the browser while a lease takes its client's id
+// gets nothing of it.
+func TestLeaseComesWhileTheBrowserIsAwaited(t *testing.T) {
+	for _, path := range []string{"/client-a/json/new?about:blank", "/client-a/json/list"} {
+		begun, up := make(chan struct{}), make(chan struct{})
+		s := startServer(t, func(s *testServer) {
+			s.address = func(context.Context) (string, error) {
+				close(begun)
+				<-up
+				return s.browser.URL(), nil
+			}
+		})
+		answer := make(chan int)
+		go func() { status, _, _ := s.do(t, http.MethodPut, path); answer <- status }()
+		<-begun
+		err := s.Reserve("a", Tenant{Digest: []byte("digest")}, false)
+		close(up)
+		if status := <-answer; err != nil || status != http.StatusUnauthorized {
+			t.Errorf("%s: HTTP %d, want 401; %v", path, status, err)
+		}
+		if connected, tabs, _ := s.ClientActivity("a"); connected != 0 || tabs != 0 {
+			t.Errorf("%s: the lease has %d connections, %d tabs", path, connected, tabs)
+		}
+	}
+}
+
 // Who was let in before a lease came, or by one that went, does not get in.
 func TestAddressIsCheckedAgainWhenItJoins(t *testing.T) {
 	s, path := leased(t, Tenant{}, nil)
