@@ -195,3 +195,40 @@ func TestAwaitedBodiesAreCounted(t *testing.T) {
 		t.Errorf("%d bodies are awaited", n)
 	}
 }
+
+// Not too many requests wait for the browser at once; the operator's and probes
+// are answered all the same.
+func TestWaitingRequestsAreBounded(t *testing.T) {
+	const most = 4
+	up := make(chan struct{})
+	s := startServer(t, func(s *testServer) {
+		s.cfg.AdminToken = testAdmin
+		s.limits.answering = most
+		s.address = func(context.Context) (string, error) {
+			<-up
+			return s.browser.URL(), nil
+		}
+	})
+	answers := make(chan int, most)
+	for range most {
+		go func() { status, _, _ := s.get(t, "/json/version"); answers <- status }()
+	}
+	await(t, "all of them", func() bool { return s.answering.Load() == most })
+	if status, body := s.raw(t, "GET /client-a/json/list HTTP/1.1\r\nHost: "+s.addr+"\r\n\r\n"); status != 503 || !strings.Contains(body, "capacity_unavailable") {
+		t.Errorf("one too many: %d %s", status, body)
+	}
+	for _, request := range []string{"GET /healthz HTTP/1.1\r\n", "GET /readyz HTTP/1.1\r\n", "GET /status HTTP/1.1\r\n" + bearer + testAdmin + "\r\n"} {
+		if status, body := s.raw(t, request+"Host: "+s.addr+"\r\n\r\n"); status != 200 {
+			t.Errorf("%q: %d %s", request, status, body)
+		}
+	}
+	close(up)
+	for range most {
+		if status := <-answers; status != 200 {
+			t.Errorf("who waited: %d", status)
+		}
+	}
+	if status, _, _ := s.get(t, "/json/version"); status != 200 {
+		t.Errorf("when they are answered: %d", status)
+	}
+}

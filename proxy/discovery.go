@@ -30,7 +30,7 @@ func (s *Server) serveJSON(w http.ResponseWriter, r *http.Request, a address, qu
 	case "list":
 		s.serveList(w, r, a, query == "for_tab")
 	case "protocol":
-		s.serveProtocol(w, r)
+		s.serveProtocol(w, r, a)
 	case "new":
 		if r.Method != http.MethodPut {
 			sendJSON(w, http.StatusMethodNotAllowed, "Using unsafe HTTP verb "+r.Method+
@@ -48,7 +48,7 @@ func (s *Server) serveJSON(w http.ResponseWriter, r *http.Request, a address, qu
 }
 
 func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, a address) {
-	v, ok := s.version(w, r)
+	v, ok := s.version(w, r, a)
 	if !ok {
 		return
 	}
@@ -83,8 +83,8 @@ func (s *Server) handOut() string {
 
 // version waits for the browser and for what it says of itself. When that
 // cannot be had it answers and returns false.
-func (s *Server) version(w http.ResponseWriter, r *http.Request) (routing.Version, bool) {
-	err := s.refused()
+func (s *Server) version(w http.ResponseWriter, r *http.Request, a address) (routing.Version, bool) {
+	err := s.refusedTo(a)
 	var up *upstream
 	if err == nil {
 		up, err = s.browser(r.Context())
@@ -116,7 +116,7 @@ func noAnswer(ctx context.Context) error {
 }
 
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request, a address, forTab bool) {
-	v, ok := s.version(w, r)
+	v, ok := s.version(w, r, a)
 	if !ok {
 		return
 	}
@@ -144,7 +144,7 @@ func (s *Server) list(a address, forTab bool) []routing.TargetView {
 }
 
 func (s *Server) serveNew(w http.ResponseWriter, r *http.Request, a address, query string) {
-	v, ok := s.version(w, r)
+	v, ok := s.version(w, r, a)
 	if !ok {
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"cdpmux/proxy/access"
 )
 
 // ServeHTTP answers as Chrome's DevTools server does, for the view of the
@@ -36,6 +38,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	upgrade := websocket.IsWebSocketUpgrade(r)
+	if !upgrade && v.level != access.Admin && !isHealth(path) {
+		defer s.answering.Add(-1)
+		if s.answering.Add(1) > int32(s.limits.answering) {
+			s.sendProblem(w, crowded)
+			return
+		}
+	}
 	switch {
 	case a.page != "" && upgrade:
 		s.servePage(w, r, a)
@@ -67,6 +76,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		send(w, http.StatusNotFound, htmlType, "")
 	}
+}
+
+// isHealth reports whether a path is open to all, and answered at once.
+func isHealth(path string) bool { return path == "/healthz" || path == "/readyz" }
+
+// crowded is the answer to one request too many, while others wait for the browser.
+var crowded = problem{
+	Text: "too many requests wait for an answer", Kind: "capacity_unavailable", Retryable: true,
+	Next: "try again when some of them are answered", status: http.StatusServiceUnavailable,
 }
 
 // address is what the path of a request names.

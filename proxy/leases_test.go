@@ -69,6 +69,24 @@ func TestLeasedClientNeedsItsCapability(t *testing.T) {
 	}
 }
 
+// While newcomers are turned away, who has a session goes on, over HTTP too.
+func TestLeaseGoesOnWhileDraining(t *testing.T) {
+	s, path := leased(t, Tenant{}, nil)
+	proxytest.Dial(t, s.ws("/client-b")).NewPage("about:blank") // the browser is up
+	if got := s.visit(t, http.MethodPost, "/v1/drain", "{}", map[string]string{"Authorization": "Bearer " + s.cfg.AdminToken}); got.status != 200 {
+		t.Fatalf("drain: HTTP %d %s", got.status, got.body)
+	}
+	for _, call := range []string{"/json/version", "/json/list", "/json/protocol"} {
+		if status, _, body := s.get(t, path+call); status != 200 {
+			t.Errorf("with the session, %s: HTTP %d %s", call, status, body)
+		}
+		if status, _, body := s.get(t, "/client-c"+call); status != 503 || !strings.Contains(body, "draining") {
+			t.Errorf("without, %s: HTTP %d %s", call, status, body)
+		}
+	}
+	proxytest.Dial(t, s.ws(path))
+}
+
 // A request that waits for the browser while a lease takes its client's id
 // gets nothing of it.
 func TestLeaseComesWhileTheBrowserIsAwaited(t *testing.T) {

@@ -56,6 +56,7 @@ type limits struct {
 	cleanup   time.Duration // between attempts to get rid of what is left of a browser
 	retry     time.Duration // Retry-After of what may work later
 	body      time.Duration // what the body of a request may take
+	answering int           // HTTP requests that may wait for their answers at once, the operator's besides
 
 	redials    int           // attempts to get a lost browser back
 	redialWait time.Duration // between the first two of them, then twice as long each time,
@@ -88,6 +89,7 @@ var defaultLimits = limits{
 	cleanup:   10 * time.Second,
 	retry:     5 * time.Second,
 	body:      5 * time.Second,
+	answering: 1024, // 18 KiB each
 
 	redials:    10,
 	redialWait: time.Second,

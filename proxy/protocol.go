@@ -56,7 +56,11 @@ func fetch(ctx context.Context, address string) (string, error) {
 	return string(body), err
 }
 
-func (s *Server) serveProtocol(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveProtocol(w http.ResponseWriter, r *http.Request, a address) {
+	if err := s.refusedTo(a); err != nil {
+		s.sendProblem(w, problemOf(err))
+		return
+	}
 	up, err := s.browser(r.Context())
 	if err != nil {
 		s.sendProblem(w, problemOf(err))

@@ -79,6 +79,8 @@ type Server struct {
 	crowd   *crowd
 	bodies  bodies
 
+	answering atomic.Int32 // HTTP requests
+
 	moves sync.WaitGroup // of staged files; begun by messages of the browser
 
 	mu sync.Mutex // guards the rest

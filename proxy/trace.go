@@ -240,6 +240,7 @@ func (s *Server) serveTrace(w http.ResponseWriter, r *http.Request, id string) {
 	buf := bufio.NewWriter(w)
 	out, flusher := json.NewEncoder(buf), http.NewResponseController(w)
 	flush := func() error {
+		_ = flusher.SetWriteDeadline(time.Now().Add(sendTime))
 		if err := buf.Flush(); err != nil {
 			return err
 		}
