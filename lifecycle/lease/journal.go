@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,7 @@ type journal struct {
 	mu     sync.Mutex // there is I/O under it
 	file   disk
 	size   int64            // up to the end of the last whole line
+	torn   bool             // what follows in file would be lost: it has to be written anew
 	shrunk int64            // the size after the last compaction
 	last   map[string]entry // what the file says
 }
@@ -158,12 +160,19 @@ func (j *journal) append(e entry) error {
 	line = append(line, '\n')
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.torn {
+		if err := j.rewrite(); err != nil {
+			return err
+		}
+	}
 	_, err = j.file.Write(line)
 	if err == nil {
 		err = j.file.Sync()
 	}
 	if err != nil { // half a line must not stand before the next
-		return errors.Join(err, j.file.Truncate(j.size))
+		uncut := j.file.Truncate(j.size)
+		j.torn = uncut != nil
+		return errors.Join(err, uncut)
 	}
 	j.size += int64(len(line))
 	j.take(e)
@@ -198,12 +207,15 @@ func (j *journal) tidy(since time.Time) error {
 func (j *journal) compact(since time.Time) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	maps.DeleteFunc(j.last, func(_ string, e entry) bool { return e.State == Closed && !e.Closed.After(since) })
+	return j.rewrite()
+}
+
+// rewrite writes what counts into another file, which takes the place of the
+// one before. mu is held.
+func (j *journal) rewrite() error {
 	var text bytes.Buffer
-	for id, e := range j.last {
-		if e.State == Closed && !e.Closed.After(since) {
-			delete(j.last, id)
-			continue
-		}
+	for _, e := range j.last {
 		line, err := json.Marshal(e)
 		if err != nil {
 			return err
@@ -214,6 +226,7 @@ func (j *journal) compact(since time.Time) error {
 	if err := lifecycle.WriteFile(j.path, text.Bytes()); err != nil {
 		return err
 	}
+	j.torn = true // file may have no name any more
 	if err := syncDir(filepath.Dir(j.path)); err != nil {
 		return err
 	}
@@ -224,7 +237,7 @@ func (j *journal) compact(since time.Time) error {
 	if j.file != nil {
 		_ = j.file.Close()
 	}
-	j.file, j.size, j.shrunk = file, int64(text.Len()), int64(text.Len())
+	j.file, j.torn, j.size, j.shrunk = file, false, int64(text.Len()), int64(text.Len())
 	return nil
 }
 

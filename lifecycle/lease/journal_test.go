@@ -130,7 +130,8 @@ func TestTornLastLineIsTolerated(t *testing.T) {
 func TestUnwritableJournal(t *testing.T) {
 	w := newWorld()
 	k := open(t, w, nil)
-	broken, good := readOnly(t, k.cfg.Journal), k.journal.file
+	good := k.journal.file
+	broken := noDisk{good}
 	k.journal.file = broken
 	_, _, err := k.create(request(1))
 	wantKind(t, "create", err, lifecycle.StateUnwritable)
@@ -155,6 +156,11 @@ func TestUnwritableJournal(t *testing.T) {
 	}
 	k.must(request(1))
 }
+
+// noDisk takes nothing.
+type noDisk struct{ disk }
+
+func (noDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 // fullDisk takes half of what it is given.
 type fullDisk struct{ disk }
@@ -181,12 +187,33 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-func readOnly(t *testing.T, path string) *os.File {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
+// deadDisk takes half of what it is given, and gives it back no more.
+type deadDisk struct{ fullDisk }
+
+func (deadDisk) Truncate(int64) error { return syscall.EIO }
+
+// What a disk cannot take back, or a file that lost its name, does not spoil
+// what follows: the journal is written anew.
+func TestTornJournalIsWrittenAnew(t *testing.T) {
+	k, w := abandon(t, nil)
+	k.must(request(1))
+	k.journal.file = deadDisk{fullDisk{k.journal.file}}
+	_, _, err := k.create(request(2))
+	wantKind(t, "create", err, lifecycle.StateUnwritable)
+	k.flights.Wait()
+	k.must(request(3))
+
+	// A compaction that comes to its end half-way: the new file has the name, the
+	// old one is still open.
+	k.journal.mu.Lock()
+	if err := lifecycle.WriteFile(k.cfg.Journal, readFile(t, k.cfg.Journal)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
-	return f
+	k.journal.torn = true
+	k.journal.mu.Unlock()
+	k.must(request(4))
+	next := k.reopen(w)
+	if c := next.Counts(); c.Sessions.Ready != 3 || strings.Contains(next.log.String(), "makes no sense") {
+		t.Errorf("%+v; log: %s", c, next.log)
+	}
 }
