@@ -42,12 +42,9 @@ would start it; what comes after -- are flags of serve to look at instead.`,
 			if err := o.fromEnv(cmd); err != nil {
 				return err
 			}
-			slug := ""
-			if o.store != "" || o.web {
-				var err error
-				if slug, err = o.slug(); err != nil {
-					return err
-				}
+			slug, err := o.slugIfAny()
+			if err != nil {
+				return err
 			}
 			if cmd.ArgsLenAtDash() != 0 {
 				if len(args) > 0 {

@@ -45,6 +45,10 @@ func TestHelp(t *testing.T) {
 			if strings.TrimSpace(f.Usage) == "" {
 				t.Errorf("%s: --%s is not described", path, f.Name)
 			}
+			one := pflag.NewFlagSet("", pflag.ContinueOnError)
+			if one.AddFlag(f); strings.Count(one.FlagUsages(), "(default") > 1 {
+				t.Errorf("%s: more than one default: %s", path, one.FlagUsages())
+			}
 		})
 		if cmd.Example == "" {
 			t.Errorf("%s: no example", path)

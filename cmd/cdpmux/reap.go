@@ -64,6 +64,7 @@ its clients are closed with their tabs: call this when a task has ended.`,
 	f.StringVar(&o.task, "task", "", "end the daemons of the task `ID`, and close its clients")
 	f.StringVar(&o.active, "active-tasks", "", "`FILE` with the ids of active tasks, one a line; @CMD takes them from a command's output")
 	f.Var(&o.olderThan, "older-than", "how long daemon and proxy must have run (default: a minute more than the store's --grace and --start-timeout)")
+	f.Lookup("older-than").DefValue = "" // 0s would be shown as the default besides
 	f.BoolVar(&o.json, "json", false, "print a JSON array")
 	return cmd
 }

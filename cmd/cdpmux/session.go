@@ -103,6 +103,7 @@ token is printed with the session: it is not kept anywhere else.`,
 	f.StringVar(&o.session, "session", "", "`ID` of the session, 16 to 128 of A-Z a-z 0-9 _ - (default: a random one)")
 	f.UintVar(&o.tabCap, "tab-cap", 0, "tabs that the client may have, 0 is no limit (default: as serve has it)")
 	f.Var(&o.grace, "grace", "how long its tabs outlive its connection (default: as serve has it)")
+	f.Lookup("grace").DefValue = "" // 0s would be shown as the default besides
 	f.Var(&o.wait, "wait", "how long to wait for the browser")
 	o.token.bind(cmd)
 	_ = cmd.MarkFlagRequired("client")

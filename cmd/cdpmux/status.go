@@ -34,12 +34,12 @@ func statusCommand() *cobra.Command {
 			if err := fromEnv(cmd.Flags()); err != nil {
 				return err
 			}
+			slug, err := o.slugIfAny()
+			if err != nil {
+				return err
+			}
 			run := o.all
-			if o.store != "" || o.web {
-				slug, err := o.slug()
-				if err != nil {
-					return err
-				}
+			if slug != "" {
 				run = func(home *lifecycle.Home, stdout io.Writer) error { return o.one(home, slug, stdout) }
 			}
 			home, err := openHome(o.home)

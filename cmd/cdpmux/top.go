@@ -41,12 +41,9 @@ ends it. Elsewhere than on a terminal, one picture follows the other.`,
 			if err := o.fromEnv(cmd); err != nil {
 				return err
 			}
-			slug := ""
-			if o.store != "" || o.web {
-				var err error
-				if slug, err = o.slug(); err != nil {
-					return err
-				}
+			slug, err := o.slugIfAny()
+			if err != nil {
+				return err
 			}
 			home, err := openHome(o.home)
 			if err == nil {

@@ -50,6 +50,14 @@ func bindHome(cmd *cobra.Command, home *string) {
 
 func (o *storeFlags) slug() (string, error) { return storeSlug(o.store, o.id, o.web) }
 
+// slugIfAny is slug where no store may be named; then it is "".
+func (o *storeFlags) slugIfAny() (string, error) {
+	if o.store == "" && !o.web {
+		return "", nil
+	}
+	return o.slug()
+}
+
 // fromEnv takes these flags, and no others of a command, from the environment.
 func (o *storeFlags) fromEnv(cmd *cobra.Command) error {
 	return fromEnv(only(cmd, "store", "id", "web", "home"))
