@@ -140,7 +140,7 @@ var dashboardPosts = map[string]func(*Server, http.ResponseWriter, *http.Request
 func (s *Server) postCloseTab(w http.ResponseWriter, r *http.Request) {
 	client, tab := r.PostFormValue("client"), r.PostFormValue("tab")
 	result, err := s.outcome(r, func(token uint64) []routing.Action {
-		return s.router.CloseTab(time.Now(), client, tab, token, s.actions)
+		return s.router.EndTab(time.Now(), client, tab, token, s.actions)
 	})
 	switch {
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cdpmux/proxy/proxytest"
+	"cdpmux/routing"
 )
 
 // fromPage is what a browser sends with what the operator does on the page.
@@ -139,9 +140,13 @@ func TestDashboardAsksForTheToken(t *testing.T) {
 	}
 }
 
-// TestDashboardButtons presses buttons whose time is over.
+// TestDashboardButtons presses buttons, some of which have nothing to act on
+// any more. What clients may not do holds back no operator.
 func TestDashboardButtons(t *testing.T) {
-	s := startServer(t, func(s *testServer) { s.cfg.AdminToken, s.cfg.Grace = "secret", time.Hour })
+	s := startServer(t, func(s *testServer) {
+		s.cfg.AdminToken, s.cfg.Grace = "secret", time.Hour
+		s.router = routing.New(routing.Config{Rules: &routing.Rules{Rules: []routing.Rule{{Clients: []string{"*"}, Refuse: []string{"Target.closeTarget"}}}}})
+	})
 	a := proxytest.Dial(t, s.ws("/client-a"))
 	page := a.NewPage("about:blank")
 	for _, p := range []struct{ button, form, location string }{

@@ -109,10 +109,34 @@ func (r *Router) absent(token uint64) bool {
 func (r *Router) CloseTab(now time.Time, client, id string, token uint64, out []Action) []Action {
 	r.begin(now, out)
 	if t := r.httpTarget(client, id, token, cdptarget.CommandCloseTarget); t != nil {
-		r.leaving(t)
-		r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(id)}, (*Router).answered).token = token
+		r.closeFor(t, token)
 	}
 	return r.out
+}
+
+// EndTab is CloseTab as the operator wants it: no rule refuses it, and the
+// audit of what clients do has nothing of it.
+func (r *Router) EndTab(now time.Time, client, id string, token uint64, out []Action) []Action {
+	r.begin(now, out)
+	cl, t := r.clients[client], r.targets[id]
+	refusal := ""
+	switch {
+	case cl == nil || !r.visible(cl, t):
+		refusal = "No such target id: " + id
+	case r.shared(t):
+		refusal = textNotAllowed
+	default:
+		r.closeFor(t, token)
+		return r.out
+	}
+	r.out = append(r.out, Action{Kind: Answer, Token: token, Result: Result{Err: refusal}})
+	return r.out
+}
+
+// closeFor closes a target, and answers when Chrome has.
+func (r *Router) closeFor(t *target, token uint64) {
+	r.leaving(t)
+	r.ask(nil, cdptarget.CommandCloseTarget, cdptarget.CloseTargetParams{TargetID: cdptarget.ID(t.id)}, (*Router).answered).token = token
 }
 
 // ActivateTab brings a client's target to the front.
