@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -135,6 +136,9 @@ func TestUnwritableJournal(t *testing.T) {
 	k.journal.file = broken
 	_, _, err := k.create(request(1))
 	wantKind(t, "create", err, lifecycle.StateUnwritable)
+	if text := err.Error(); strings.Contains(text, "/home") || !strings.Contains(text, "no space left") {
+		t.Errorf("create: %s", text)
+	}
 	k.flights.Wait()
 	if _, releases := w.numbers(); releases != 1 {
 		t.Errorf("%d releases of what was not promised", releases)
@@ -160,7 +164,9 @@ func TestUnwritableJournal(t *testing.T) {
 // noDisk takes nothing.
 type noDisk struct{ disk }
 
-func (noDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+func (noDisk) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/home/shop", Err: syscall.ENOSPC}
+}
 
 // fullDisk takes half of what it is given.
 type fullDisk struct{ disk }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net/http"
 	"strconv"
@@ -30,7 +31,12 @@ type goneError struct{ *lifecycle.Failure }
 func (goneError) Status() int { return http.StatusGone }
 
 // unwritten says that nothing is promised, because the disk does not take it.
+// Where the disk has the file is nothing for a caller.
 func unwritten(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
 	return &lifecycle.Failure{Kind: lifecycle.StateUnwritable, Text: fmt.Sprintf("the session could not be written down: %v", err)}
 }
 
