@@ -253,7 +253,7 @@ func TestDiscoveredAddressesWorkByThemselves(t *testing.T) {
 			t.Fatalf("%s: %s %v", path, body, err)
 		}
 		rest := strings.TrimPrefix(tab.Socket, "ws://")
-		if !strings.HasPrefix(tab.Socket, "ws://"+s.addr+alice+"/devtools/page/") || !strings.HasSuffix(tab.Frontend, "inspector.html?ws="+rest) {
+		if !strings.HasPrefix(tab.Socket, "ws://"+s.addr+alice+"/devtools/page/") || !strings.HasSuffix(tab.Frontend, "inspector.html?ws="+strings.Replace(rest, alice, "/client-alice", 1)) {
 			t.Errorf("%q: %+v", path, tab)
 		}
 		if _, body := s.request(t, "GET "+path+"/json/list", header); !strings.Contains(body, tab.Socket) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"cdpmux/proxy/access"
 	"cdpmux/routing"
 )
 
@@ -14,7 +15,9 @@ import (
 // address of ours with the client's path.
 func targetJSON(t routing.TargetView, v routing.Version, base string) string {
 	socket := base + "/devtools/page/" + t.ID
-	scheme, rest, _ := strings.Cut(socket, "://")
+	// The page of another site that shows this address is not to learn the
+	// capability in it.
+	scheme, rest, _ := strings.Cut(access.WithoutCapability(socket), "://")
 	entry := map[string]string{
 		"description":          "",
 		"devtoolsFrontendUrl":  "https://chrome-devtools-frontend.appspot.com/serve_rev/" + v.Revision + "/inspector.html?" + scheme + "=" + rest,

@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -100,6 +101,13 @@ func (k Keys) Path(client string, digest []byte) string {
 }
 
 const prefix = "/t/"
+
+var inAddress = regexp.MustCompile(`/t/[A-Za-z0-9_-]{32}/client-`)
+
+// WithoutCapability takes the capability out of an address of a client.
+func WithoutCapability(address string) string {
+	return inAddress.ReplaceAllString(address, "/client-")
+}
 
 // Split takes the capability off a path. ok says whether the path is one for a
 // capability at all, which may then be empty or wrong; rest begins with "/"
