@@ -89,7 +89,7 @@ func (g *guarded) mustGuard(t *testing.T, base string) {
 		t.Fatalf("url: %s, want it to begin with %s/t/", address, base)
 	}
 	address = strings.Replace(address, "ws+"+g.url+":", "ws://localhost", 1) // of a Unix socket
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	ws, _, err := g.dialer.DialContext(ctx, address, nil)
 	if err != nil {

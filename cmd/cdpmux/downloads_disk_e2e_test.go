@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"cdpmux/proxy/proxytest"
 )
@@ -52,7 +53,7 @@ func TestDownloadsOfBefore(t *testing.T) {
 	if e := a.ended(t, held.GUID); e.State != "canceled" {
 		t.Errorf("a download whose browser died: got %+v", e)
 	}
-	eventually(t, patience, "new browser", func() bool {
+	eventually(t, 30*time.Second, "new browser", func() bool {
 		_, err := a.CallErr("", "Browser.getVersion", nil)
 		return err == nil
 	})
@@ -97,13 +98,13 @@ func TestDownloadOnAFullDisk(t *testing.T) {
 		t.Errorf("files after it: want none, got %q", got)
 	}
 	status := start(t, raceBinary(t), "status", "--store", "t", "--home", home)
-	if code := status.wait(t, patience); code != 0 || !strings.Contains(status.stdout.String(), "1 failed") || !strings.Contains(status.stdout.String(), "disk is full") {
+	if code := status.wait(t, 30*time.Second); code != 0 || !strings.Contains(status.stdout.String(), "1 failed") || !strings.Contains(status.stdout.String(), "disk is full") {
 		t.Errorf("status, exit code %d: want one download failed and why, got %s%s", code, &status.stdout, &status.stderr)
 	}
 	if !strings.Contains(m.stderr.String(), "did not arrive") {
 		t.Error("no line in the log of the download that failed")
 	}
-	eventually(t, patience, "empty staging directory", func() bool {
+	eventually(t, 10*time.Second, "empty staging directory", func() bool {
 		return len(visible(t, filepath.Join(dir, ".staging"))) == 0
 	})
 	a.fetch(link(site, "/file", "small.csv", "small", 1<<10))

@@ -315,7 +315,7 @@ func TestDownloadNamesAndDirectories(t *testing.T) {
 			t.Errorf("downloads asked for in %s: want one in %s, got %s", dir, want, path)
 		}
 	}
-	eventually(t, patience, "four warnings of directories that may not be used", func() bool {
+	eventually(t, 10*time.Second, "four warnings of directories that may not be used", func() bool {
 		return strings.Count(m.stderr.String(), "not in the directory that its client asked for") == 4
 	})
 	if _, err := os.Stat("/etc/dir.txt"); err == nil {
@@ -358,7 +358,7 @@ func TestDownloadsOutliveTheirSetter(t *testing.T) {
 	goes.Drop()
 	next("the setter's connection was cut")
 	late := filepath.Join(m.downloads(), "late.bin")
-	eventually(t, patience, "file of a client in grace", func() bool {
+	eventually(t, 10*time.Second, "file of a client in grace", func() bool {
 		arrived, err := download.Arrivals(m.downloads())
 		return err == nil && slices.ContainsFunc(arrived, func(a download.Arrival) bool { return a.Name == "late.bin" && a.Client == "goes" })
 	})

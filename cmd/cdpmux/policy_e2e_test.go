@@ -284,7 +284,7 @@ func TestPermissionsAddUp(t *testing.T) {
 	}
 	must := func(who *actor, when, want string) {
 		t.Helper()
-		eventually(t, patience, "geolocation,notifications "+want+" "+when, func() bool { return states(who) == want })
+		eventually(t, 10*time.Second, "geolocation,notifications "+want+" "+when, func() bool { return states(who) == want })
 	}
 	must(b, "at first", "prompt,"+notifications(t, b))
 	for depth := range a.depths {
@@ -299,7 +299,7 @@ func TestPermissionsAddUp(t *testing.T) {
 		}
 	}
 	a.Close()
-	eventually(t, patience, "end of a's grant", func() bool { return !strings.HasPrefix(states(b), "granted") })
+	eventually(t, 10*time.Second, "end of a's grant", func() bool { return !strings.HasPrefix(states(b), "granted") })
 	if got := states(b); !strings.HasSuffix(got, ",granted") {
 		t.Errorf("permissions after a left: want notifications still granted, got %s", got)
 	}
