@@ -29,14 +29,13 @@ func newGate(conn net.Conn) *gate {
 
 func (g *gate) Read(p []byte) (int, error) {
 	for {
-		g.mu.Lock()
-		for g.stopped && !g.closed {
-			g.open.Wait()
-		}
-		stops := g.stops
-		g.mu.Unlock()
+		stops := g.await()
 		n, err := g.Conn.Read(p)
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if n > 0 { // it may have begun before stop
+			g.await()
+			return n, err
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
 		g.mu.Lock()
@@ -46,6 +45,16 @@ func (g *gate) Read(p []byte) (int, error) {
 			return n, err
 		}
 	}
+}
+
+// await waits while the gate is stopped, and returns how often it was.
+func (g *gate) await() (stops int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.stopped && !g.closed {
+		g.open.Wait()
+	}
+	return g.stops
 }
 
 func (g *gate) Write(p []byte) (int, error) {
