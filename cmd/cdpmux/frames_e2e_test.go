@@ -34,8 +34,9 @@ func TestChildrenOfAPage(t *testing.T) {
 			p.Call("Page.navigate", params{"url": site.URL + "/iframe"})
 			iframe := attach("iframe")
 			c.AwaitEvent(p.Session, "Page.loadEventFired")
-			p.Eval("window.worker = new Worker('/worker.js'), worker.onmessage = () => {}, worker.postMessage('ping'), 0")
+			p.Eval("window.worker = new Worker('/worker.js'), window.pong = new Promise(r => worker.onmessage = () => r(0)), worker.postMessage('ping'), 0")
 			worker := attach("worker")
+			p.Eval("pong") // Chromium crashes on a look at location in a worker that has no script yet
 
 			for _, each := range []struct{ kind, session, want string }{
 				{"page", p.Session, site.URL + "/iframe"},

@@ -6,44 +6,47 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"cdpmux/lifecycle"
 )
 
 func TestLostReplyAndTenClosesReleaseOnce(t *testing.T) {
-	w := newWorld()
-	k := open(t, w, nil)
-	start, release := newGate(), newGate()
-	w.start, w.release = start.pass, release.pass
-	ctx, cancel := context.WithCancel(context.Background())
-	lost := make(chan error, 1)
-	go func() { _, _, err := k.Create(ctx, request(1)); lost <- err }()
-	await(t, "start", start.entered)
-	cancel()
-	if err := <-lost; err != ErrPending {
-		t.Fatalf("a caller that left: %v", err)
-	}
-	close(start.leave)
-	if s := k.must(request(1)); s.State != Ready {
-		t.Fatalf("the same request again: %+v", s)
-	}
-	var wg sync.WaitGroup
-	for range 10 {
-		wg.Go(func() {
-			out, err := k.stop(closing(1))
-			if r, ok := out.Receipt.(Receipt); err != nil || out.Already || !ok || !r.Cleanup.Verified {
-				t.Errorf("close: %+v, %v", out, err)
-			}
-		})
-	}
-	await(t, "release", release.entered)
-	eventually(t, "ten closes that wait", func() bool { return k.Counts().Sessions.Closing == 1 })
-	close(release.leave)
-	wg.Wait()
-	if starts, releases := w.numbers(); starts != 1 || releases != 1 {
-		t.Errorf("%d starts, %d releases", starts, releases)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		k := open(t, w, nil)
+		start, release := newGate(), newGate()
+		w.start, w.release = start.pass, release.pass
+		ctx, cancel := context.WithCancel(context.Background())
+		lost := make(chan error, 1)
+		go func() { _, _, err := k.Create(ctx, request(1)); lost <- err }()
+		await(t, "start", start.entered)
+		cancel()
+		if err := <-lost; err != ErrPending {
+			t.Fatalf("a caller that left: %v", err)
+		}
+		close(start.leave)
+		if s := k.must(request(1)); s.State != Ready {
+			t.Fatalf("the same request again: %+v", s)
+		}
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				out, err := k.stop(closing(1))
+				if r, ok := out.Receipt.(Receipt); err != nil || out.Already || !ok || !r.Cleanup.Verified {
+					t.Errorf("close: %+v, %v", out, err)
+				}
+			})
+		}
+		await(t, "release", release.entered)
+		synctest.Wait() // all ten wait
+		close(release.leave)
+		wg.Wait()
+		if starts, releases := w.numbers(); starts != 1 || releases != 1 {
+			t.Errorf("%d starts, %d releases", starts, releases)
+		}
+	})
 }
 
 func TestReplayConflictWrongTokenCloseBeforeCreate(t *testing.T) {
