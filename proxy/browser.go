@@ -64,7 +64,7 @@ func (s *Server) runStart(st *start) {
 	if s.closing {
 		st.err = errShutdown
 		if up != nil {
-			up.conn.Close()
+			up.Close()
 		}
 		return
 	}
@@ -83,7 +83,7 @@ func (s *Server) runStart(st *start) {
 	st.up, s.up = up, up
 	s.redial.end()
 	s.replaced = false
-	s.track(up.link, ofBrowser)
+	s.track(up.Link, ofBrowser)
 	go s.serveUpstream(up)
 	up.silence.since = time.Now()
 	up.watch = time.AfterFunc(s.limits.probe, func() { s.look(up) })
@@ -136,7 +136,7 @@ func (s *Server) reach(ctx context.Context) (up *upstream, started bool, err err
 		another := s.another(place)
 		s.meet(another)
 		started = another && s.cfg.Life.Stop != nil
-		if up, err = dial(ctx, place.Address, &s.limits); err == nil {
+		if up, err = dial(ctx, place.Address, s.limits.Limits); err == nil {
 			up.ending = place.Ending
 		}
 	}

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
 // closed remembers how connections ended: of all of them the number, of the
 // last few what they were. Guarded by Server.mu.
 type closed struct {
-	count [reasonCount]int64
+	count [wire.ReasonCount]int64
 	last  []Closed // oldest first
 }
 
@@ -34,18 +35,18 @@ func (c Closed) Duration() time.Duration { return time.Duration(c.MS) * time.Mil
 
 // noteClosed is the end of a connection, whose loops have ended.
 func (s *Server) noteClosed(c *client) {
-	now, info := time.Now(), c.reason().info()
+	now, info := time.Now(), c.Reason().Info()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed.count[c.reason()]++
+	s.closed.count[c.Reason()]++
 	if len(s.closed.last) == closedKept {
 		s.closed.last = s.closed.last[:copy(s.closed.last, s.closed.last[1:])]
 	}
 	s.closed.last = append(s.closed.last, Closed{
-		At: now.UTC(), Client: routing.ShortID(c.id), Page: c.page != "", Reason: info.label, Level: info.level.String(),
-		MS: now.Sub(c.since).Milliseconds(), Received: c.received.messages.Load(), Sent: c.sent.messages.Load(),
+		At: now.UTC(), Client: routing.ShortID(c.id), Page: c.page != "", Reason: info.Label, Level: info.Level.String(),
+		MS: now.Sub(c.since).Milliseconds(), Received: c.Received.Messages.Load(), Sent: c.Sent.Messages.Load(),
 	})
-	s.traceEnd(c, c.reason())
+	s.traceEnd(c, c.Reason())
 	s.traceGone()
 }
 

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"cdpmux/proxy/wire"
 )
 
 // collector reads the server's counts when /metrics is asked for. None of its
@@ -101,8 +103,8 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	total(descEvictions, int64(snap.Evictions))
 	total(descTurnedAway, st.TurnedAway)
 	total(descWrong, c.s.wrong.Load())
-	for r := clientLeft; r < reasonCount; r++ {
-		total(descClosed, snap.closed[r], r.info().label)
+	for r := wire.ClientLeft; r < wire.ReasonCount; r++ {
+		total(descClosed, snap.closed[r], r.Info().Label)
 	}
 
 	for p, names := range [peers][2]string{ofClients: {"from_clients", "to_clients"}, ofBrowser: {"from_browser", "to_browser"}} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -130,7 +131,7 @@ func (s *Server) runStop(st *stopping, starting *start) {
 	if up := s.up; up != nil {
 		s.up = nil
 		up.watch.Stop()
-		up.finish(ending{reason: shuttingDown})
+		up.Finish(wire.Ending{Reason: wire.ShuttingDown})
 		s.apply(s.router.BrowserGone(time.Now(), errStopped.Error(), s.actions))
 		s.connected(false)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -50,11 +51,11 @@ type carried struct {
 	received, sent struct{ messages, bytes int64 }
 }
 
-func (c *carried) add(l *link) {
-	c.received.messages += l.received.messages.Load()
-	c.received.bytes += l.received.bytes.Load()
-	c.sent.messages += l.sent.messages.Load()
-	c.sent.bytes += l.sent.bytes.Load()
+func (c *carried) add(l *wire.Link) {
+	c.received.messages += l.Received.Messages.Load()
+	c.received.bytes += l.Received.Bytes.Load()
+	c.sent.messages += l.Sent.Messages.Load()
+	c.sent.bytes += l.Sent.Bytes.Load()
 }
 
 // totals are the counts of this run that nothing else keeps. Guarded by Server.mu.
@@ -108,7 +109,7 @@ func add(counts *map[string]int, key string) {
 type snapshot struct {
 	totals
 	routing.Totals
-	closed        [reasonCount]int64
+	closed        [wire.ReasonCount]int64
 	browserQueue  int
 	tabs, clients map[string]int // by state
 	queue, most   int            // bytes that wait for clients: all, and for one
@@ -127,7 +128,7 @@ func (s *Server) snapshot() (Status, lifeView, snapshot) {
 		snap.carried[p].add(l)
 	}
 	if s.up != nil {
-		snap.browserQueue, _ = s.up.out.state()
+		snap.browserQueue = s.up.Queued()
 	}
 	for _, c := range st.Clients {
 		snap.clients[c.State]++

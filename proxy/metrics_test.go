@@ -125,7 +125,7 @@ func TestMetrics(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		up = s.up
-		received, sent = len(s.browser.Received()), int(up.sent.messages.Load())
+		received, sent = len(s.browser.Received()), int(up.Sent.Messages.Load())
 		return received == sent
 	})
 	got := scrape(t, s)

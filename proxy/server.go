@@ -2,7 +2,7 @@
 // the goroutines, the queues and the HTTP endpoints. Many clients connect to
 // it; it connects to one browser, and starts it when somebody needs it.
 //
-// Lock order: Server.mu, then outbox.mu. Neither is held during I/O.
+// Lock order: Server.mu, then those of package wire. Neither is held during I/O.
 package proxy
 
 import (
@@ -21,6 +21,7 @@ import (
 
 	"cdpmux/proxy/access"
 	"cdpmux/proxy/download"
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -103,7 +104,7 @@ type Server struct {
 	tenants   map[string]*tenant         // client ids that belong to a lease
 	leaving   []*leaving                 // those that are being released
 	clients   map[routing.ConnID]*client // those that the Router knows
-	links     map[*link]peer             // every WebSocket that is not closed yet
+	links     map[*wire.Link]peer        // every WebSocket that is not closed yet
 	upgrading map[string]int             // handshakes under way, by client id
 	requests  map[uint64]chan<- routing.Result
 	lastToken uint64
@@ -131,7 +132,7 @@ func New(cfg Config) *Server {
 		cfg: cfg, log: cfg.Logger, limits: defaultLimits,
 		router:    routing.New(cfg.Router),
 		clients:   map[routing.ConnID]*client{},
-		links:     map[*link]peer{},
+		links:     map[*wire.Link]peer{},
 		upgrading: map[string]int{},
 		tenants:   map[string]*tenant{},
 		started:   time.Now(),
@@ -186,7 +187,7 @@ func (s *Server) Serve(l net.Listener) error {
 		s.adopt()
 	}
 	if s.cfg.TLS != nil {
-		l = tls.NewListener(patientListener{l}, s.cfg.TLS)
+		l = wire.ListenTLS(l, s.cfg.TLS)
 	}
 	if err := s.http.Serve(l); err != http.ErrServerClosed {
 		return err
@@ -203,7 +204,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if s.up != nil {
 		s.up.watch.Stop()
-		s.up.finish(ending{reason: shuttingDown})
+		s.up.Finish(wire.Ending{Reason: wire.ShuttingDown})
 		s.up = nil
 	}
 	s.timer.Stop()
@@ -211,7 +212,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Unlock()
 
 	defer context.AfterFunc(ctx, s.cut)()
-	answering, cancel := context.WithTimeout(ctx, s.limits.closeWait)
+	answering, cancel := context.WithTimeout(ctx, s.limits.CloseWait)
 	defer cancel()
 	_ = s.http.Shutdown(answering)
 	_ = s.http.Close() // what has sent no request yet, or is half-way through one
@@ -274,7 +275,7 @@ func (s *Server) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for l := range s.links {
-		l.conn.Close()
+		l.Close()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -140,19 +141,18 @@ func (s *Server) Status() Status {
 		}
 		for _, id := range c.Conns {
 			if conn := s.clients[id]; conn != nil {
-				waiting, _ := conn.out.state()
-				cs.QueuedBytes += waiting
-				cs.InMessages += conn.received.messages.Load()
-				cs.OutMessages += conn.sent.messages.Load()
-				cs.InBytes += conn.received.bytes.Load()
-				cs.OutBytes += conn.sent.bytes.Load()
+				cs.QueuedBytes += conn.Queued()
+				cs.InMessages += conn.Received.Messages.Load()
+				cs.OutMessages += conn.Sent.Messages.Load()
+				cs.InBytes += conn.Received.Bytes.Load()
+				cs.OutBytes += conn.Sent.Bytes.Load()
 			}
 		}
 		st.Clients = append(st.Clients, cs)
 	}
 	for r, n := range s.closed.count {
 		if n > 0 {
-			st.CloseReasons[reasons[r].label] = n
+			st.CloseReasons[wire.Reason(r).Info().Label] = n
 		}
 	}
 	return st

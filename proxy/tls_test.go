@@ -21,6 +21,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/rs/zerolog"
+
+	"cdpmux/proxy/wire"
 )
 
 // keyPair writes a certificate of its own for 127.0.0.1, and returns it.
@@ -168,7 +170,7 @@ func TestTLS(t *testing.T) {
 
 // A client that reads late gets all of it: a write that waits spoils nothing.
 func TestTLSAndASlowReader(t *testing.T) {
-	s, dialer := startTLS(t, func(s *testServer) { s.limits.tick = 5 * time.Millisecond })
+	s, dialer := startTLS(t, func(s *testServer) { s.limits.Tick = 5 * time.Millisecond })
 	ws := dialTLS(t, dialer, "wss://"+s.addr+"/client-a")
 	const count, size = 40, 1 << 20
 	askMuch(t, ws, count)
@@ -181,7 +183,7 @@ func TestTLSAndASlowReader(t *testing.T) {
 		}
 		return false
 	})
-	time.Sleep(20 * s.limits.tick) // what is tested is that time passes
+	time.Sleep(20 * s.limits.Tick) // what is tested is that time passes
 	_ = ws.SetReadDeadline(time.Now().Add(patience))
 	for i := range count {
 		if _, reply, err := ws.ReadMessage(); err != nil || len(reply) < size {
@@ -193,8 +195,8 @@ func TestTLSAndASlowReader(t *testing.T) {
 // A client that reads nothing at all is given up, with TLS as without.
 func TestTLSAndASlowConsumer(t *testing.T) {
 	s, dialer := startTLS(t, func(s *testServer) {
-		s.limits.tick = 5 * time.Millisecond
-		s.limits.client = queueLimit{soft: 1 << 20, hard: 1 << 30, stall: 50 * time.Millisecond}
+		s.limits.Tick = 5 * time.Millisecond
+		s.limits.client = wire.SlowLimit{Soft: 1 << 20, Hard: 1 << 30, Stall: 50 * time.Millisecond}
 	})
 	ws := dialTLS(t, dialer, "wss://"+s.addr+"/client-a")
 	askMuch(t, ws, 40)
