@@ -38,7 +38,7 @@ type Config struct {
 	AdminToken     string         // opens everything; "" lets nobody in by it
 	TrustedProxies access.Proxies // whose X-Forwarded-* headers are believed
 	PublicURL      *url.URL       // http or https, what clients reach us by; nil: the address that they name
-	TLS            *tls.Config    // as TLSConfig makes it; nil: none
+	TLS            *tls.Config    // as [access.TLSConfig] makes it; nil: none
 
 	Grace            time.Duration   // tabs outlive their client by this; see [Server.graceOf] for those without a name
 	StateFile        string          // where it is kept whose the tabs are; "" is nowhere
@@ -77,8 +77,8 @@ type Server struct {
 
 	guesses access.Guesses
 	wrong   atomic.Int64 // credentials
-	crowd   *crowd
-	bodies  bodies
+	crowd   *access.Crowd
+	bodies  access.Bodies
 
 	answering atomic.Int32 // HTTP requests
 
@@ -137,7 +137,8 @@ func New(cfg Config) *Server {
 		tenants:   map[string]*tenant{},
 		started:   time.Now(),
 		requests:  map[uint64]chan<- routing.Result{},
-		crowd:     newCrowd(mostWaiting),
+		crowd:     access.NewCrowd(mostWaiting),
+		bodies:    access.Bodies{Most: mostWaiting},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timer = stopped(s.tick)
@@ -148,7 +149,7 @@ func New(cfg Config) *Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    60 << 10, // to which net/http adds 4 KiB
-		ConnState:         s.crowd.note,
+		ConnState:         s.crowd.Note,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ErrorLog:          log.New(serverLog{s.log}, "", 0),
 	}
@@ -158,7 +159,8 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// mostWaiting bounds each kind of connection that does nothing, see [crowd].
+// mostWaiting bounds each kind of connection that does nothing, see
+// [access.Crowd] and [access.Bodies].
 const mostWaiting = 256
 
 // serverLog takes the lines of net/http. What a port scan makes it say would

@@ -120,7 +120,7 @@ func (s *Server) Status() Status {
 			Requests: is.Stats.Requests, Held: is.Stats.Held, Strays: is.Strays,
 		},
 		CloseReasons: map[string]int64{}, Recent: s.closed.list(), Draining: s.draining,
-		Downloads: s.downloads, TurnedAway: s.crowd.turnedAway(),
+		Downloads: s.downloads, TurnedAway: s.crowd.TurnedAway(),
 	}
 	st.Browser.Life = view
 	st.Downloads.Active = is.Stats.Downloads
