@@ -3,6 +3,7 @@ package proxy
 import (
 	"time"
 
+	"cdpmux/proxy/admin"
 	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
@@ -39,7 +40,7 @@ func (s *Server) join(l *wire.Link, a address) *client {
 		return nil
 	}
 	s.seen(id)
-	s.track(l, ofClients)
+	s.track(l, admin.OfClients)
 	c := &client{Link: l, id: id, page: page, since: time.Now(), hasRoot: make(chan struct{})}
 	var out []routing.Action
 	if page == "" {
@@ -101,14 +102,14 @@ func (s *Server) leave(c *client) {
 
 // track counts a WebSocket and its reader until untrack. The lock is held and
 // the server is not closing.
-func (s *Server) track(l *wire.Link, p peer) {
+func (s *Server) track(l *wire.Link, p admin.Peer) {
 	s.links[l] = p
 	s.wg.Add(1)
 }
 
 func (s *Server) untrack(l *wire.Link) {
 	s.mu.Lock()
-	s.totals.carried[s.links[l]].add(l)
+	s.totals.Carried[s.links[l]].Add(l)
 	delete(s.links, l)
 	s.mu.Unlock()
 	s.wg.Done()

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"cdpmux/proxy/admin"
 	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
@@ -12,26 +13,11 @@ import (
 // last few what they were. Guarded by Server.mu.
 type closed struct {
 	count [wire.ReasonCount]int64
-	last  []Closed // oldest first
+	last  []admin.Closed // oldest first
 }
 
 // closedKept bounds what is remembered.
 const closedKept = 50
-
-// Closed is a connection that ended.
-type Closed struct {
-	At       time.Time `json:"at"`
-	Client   string    `json:"client"`         // its short id
-	Page     bool      `json:"page,omitempty"` // it was a page socket
-	Reason   string    `json:"reason"`         // label of the table of reasons
-	Level    string    `json:"level"`          // as of its line in the log
-	MS       int64     `json:"ms"`             // how long it lasted
-	Received int64     `json:"received"`       // messages from the client
-	Sent     int64     `json:"sent"`
-}
-
-// Duration is how long it lasted.
-func (c Closed) Duration() time.Duration { return time.Duration(c.MS) * time.Millisecond }
 
 // noteClosed is the end of a connection, whose loops have ended.
 func (s *Server) noteClosed(c *client) {
@@ -42,7 +28,7 @@ func (s *Server) noteClosed(c *client) {
 	if len(s.closed.last) == closedKept {
 		s.closed.last = s.closed.last[:copy(s.closed.last, s.closed.last[1:])]
 	}
-	s.closed.last = append(s.closed.last, Closed{
+	s.closed.last = append(s.closed.last, admin.Closed{
 		At: now.UTC(), Client: routing.ShortID(c.id), Page: c.page != "", Reason: info.Label, Level: info.Level.String(),
 		MS: now.Sub(c.since).Milliseconds(), Received: c.Received.Messages.Load(), Sent: c.Sent.Messages.Load(),
 	})
@@ -51,8 +37,8 @@ func (s *Server) noteClosed(c *client) {
 }
 
 // list is the last ones, the very last first.
-func (c *closed) list() []Closed {
-	list := append([]Closed{}, c.last...)
+func (c *closed) list() []admin.Closed {
+	list := append([]admin.Closed{}, c.last...)
 	slices.Reverse(list)
 	return list
 }

@@ -154,7 +154,7 @@ func (s *Server) endBrowser(hung bool) (receipt any, verified bool) {
 	receipt, verified = s.cfg.Life.Stop(hung)
 	s.mu.Lock()
 	s.cleanup = !verified
-	s.totals.stopped(verified)
+	s.totals.Stopped(verified)
 	s.mu.Unlock()
 	e := s.log.Info()
 	if !verified {

@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"cdpmux/proxy/access"
+	"cdpmux/proxy/admin"
 	"cdpmux/proxy/download"
 	"cdpmux/proxy/wire"
 	"cdpmux/routing"
@@ -104,14 +105,14 @@ type Server struct {
 	tenants   map[string]*tenant         // client ids that belong to a lease
 	leaving   []*leaving                 // those that are being released
 	clients   map[routing.ConnID]*client // those that the Router knows
-	links     map[*wire.Link]peer        // every WebSocket that is not closed yet
+	links     map[*wire.Link]admin.Peer  // every WebSocket that is not closed yet
 	upgrading map[string]int             // handshakes under way, by client id
 	requests  map[uint64]chan<- routing.Result
 	lastToken uint64
-	handed    handed         // client ids that /json/version gave out
-	downloads DownloadStatus // but for Active
-	closed    closed         // connections that ended
-	totals    totals
+	handed    handed               // client ids that /json/version gave out
+	downloads admin.DownloadStatus // but for Active
+	closed    closed               // connections that ended
+	totals    admin.Totals
 	pictures  pictures
 	tracers   []*tracer
 
@@ -132,7 +133,7 @@ func New(cfg Config) *Server {
 		cfg: cfg, log: cfg.Logger, limits: defaultLimits,
 		router:    routing.New(cfg.Router),
 		clients:   map[routing.ConnID]*client{},
-		links:     map[*wire.Link]peer{},
+		links:     map[*wire.Link]admin.Peer{},
 		upgrading: map[string]int{},
 		tenants:   map[string]*tenant{},
 		started:   time.Now(),
