@@ -2,7 +2,11 @@
 // the goroutines, the queues and the HTTP endpoints. Many clients connect to
 // it; it connects to one browser, and starts it when somebody needs it.
 //
-// Lock order: Server.mu, then those of package wire. Neither is held during I/O.
+// What needs no Server has a package of its own: wire is one WebSocket, access
+// says who may come in, admin is what the operator sees, download moves files,
+// proxytest is a browser for tests.
+//
+// Lock order: Server.mu, then the locks of package wire. None is held during I/O.
 package proxy
 
 import (

@@ -43,7 +43,7 @@ type Page struct {
 // view is a Page with what is found in its Status.
 type view struct {
 	Page
-	Life                     Life
+	Life                     life
 	Connected, InGrace, Tabs int
 	Queue                    int // bytes for clients
 }

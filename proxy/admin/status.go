@@ -114,8 +114,8 @@ type Closed struct {
 // Duration is how long it lasted.
 func (c Closed) Duration() time.Duration { return time.Duration(c.MS) * time.Millisecond }
 
-// Life is the part of BrowserStatus.Life that the operator is shown.
-type Life struct {
+// life is the part of BrowserStatus.Life that the operator is shown.
+type life struct {
 	Relaunches  int                  `json:"relaunches"`
 	BreakerOpen bool                 `json:"breaker_open"`
 	NextTrial   time.Time            `json:"next_trial"`
@@ -126,7 +126,7 @@ type Life struct {
 	} `json:"last_stop"`
 }
 
-func lifeOf(view any) (l Life) {
+func lifeOf(view any) (l life) {
 	text, err := json.Marshal(view)
 	if err == nil {
 		_ = json.Unmarshal(text, &l) // what is of another form is not shown
