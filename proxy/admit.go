@@ -3,6 +3,8 @@ package proxy
 import (
 	"time"
 
+	"cdpmux/proxy/admin"
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -21,7 +23,7 @@ func (s *Server) admit(id string) bool {
 
 // join registers the connection behind a handshake, nil when that failed, and
 // gives back what admit reserved. It returns nil when there is nothing to serve.
-func (s *Server) join(l *link, a address) *client {
+func (s *Server) join(l *wire.Link, a address) *client {
 	id, page := a.client, a.page
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,12 +36,12 @@ func (s *Server) join(l *link, a address) *client {
 		return nil
 	}
 	if s.closing || !s.mayEnter(a) { // a lease may have come or gone since it was let in
-		l.conn.Close()
+		l.Close()
 		return nil
 	}
 	s.seen(id)
-	s.track(l, ofClients)
-	c := &client{link: l, id: id, page: page, since: time.Now(), hasRoot: make(chan struct{})}
+	s.track(l, admin.OfClients)
+	c := &client{Link: l, id: id, page: page, since: time.Now(), hasRoot: make(chan struct{})}
 	var out []routing.Action
 	if page == "" {
 		c.conn, out = s.router.Connect(c.since, id, s.graceOf(a), s.actions)
@@ -100,14 +102,14 @@ func (s *Server) leave(c *client) {
 
 // track counts a WebSocket and its reader until untrack. The lock is held and
 // the server is not closing.
-func (s *Server) track(l *link, p peer) {
+func (s *Server) track(l *wire.Link, p admin.Peer) {
 	s.links[l] = p
 	s.wg.Add(1)
 }
 
-func (s *Server) untrack(l *link) {
+func (s *Server) untrack(l *wire.Link) {
 	s.mu.Lock()
-	s.totals.carried[s.links[l]].add(l)
+	s.totals.Carried[s.links[l]].Add(l)
 	delete(s.links, l)
 	s.mu.Unlock()
 	s.wg.Done()

@@ -3,6 +3,7 @@ package proxy
 import (
 	"time"
 
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -13,14 +14,14 @@ func (s *Server) apply(actions []routing.Action) {
 		switch a := &actions[i]; a.Kind {
 		case routing.ToBrowser:
 			if s.up != nil {
-				s.up.push(a.Msg)
+				s.up.Push(a.Msg)
 			}
 		case routing.ToClient:
 			if c := s.clients[a.Conn]; c != nil {
 				if c.tracers != nil {
 					s.traceMessage(c, a.Msg)
 				}
-				c.push(a.Msg)
+				c.Push(a.Msg)
 			}
 		case routing.Opened:
 			if c := s.clients[a.Conn]; c != nil {
@@ -30,13 +31,13 @@ func (s *Server) apply(actions []routing.Action) {
 			if c := s.clients[a.Conn]; c != nil {
 				delete(s.clients, a.Conn)
 				if a.Reason == routing.ReasonTargetClosed {
-					c.push(routing.NewMessage(lastWord))
+					c.Push(routing.NewMessage(lastWord))
 				}
-				end := ending{reason: routed[a.Reason]}
-				if end.reason == startFailed { // it may not have sent a command to answer yet
-					end.text = s.noBrowser
+				end := wire.Ending{Reason: wire.ReasonOf(a.Reason)}
+				if end.Reason == wire.StartFailed { // it may not have sent a command to answer yet
+					end.Text = s.noBrowser
 				}
-				c.finish(end)
+				c.Finish(end)
 			}
 		case routing.Answer:
 			s.answer(a.Token, a.Result)
@@ -110,10 +111,10 @@ func (s *Server) failRequests(why string) {
 func (s *Server) fromClient(c *client, batch []incoming) (backlog, ahead <-chan struct{}) {
 	size, bytes := 0, 0
 	for i := range batch {
-		size += memory(batch[i].msg)
+		size += wire.Memory(batch[i].msg)
 		bytes += len(batch[i].msg.Text())
 	}
-	c.received.add(len(batch), bytes)
+	c.Received.Add(len(batch), bytes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out, now := s.actions, time.Now()
@@ -124,7 +125,7 @@ func (s *Server) fromClient(c *client, batch []incoming) (backlog, ahead <-chan 
 		}
 		if in.refusal != nil {
 			out = s.router.Refuse(c.conn, in.refusal, out)
-			freeMessage(in.msg)
+			wire.Free(in.msg)
 		} else {
 			out = s.router.FromClient(now, c.conn, in.msg, &in.env, out)
 		}
@@ -136,7 +137,7 @@ func (s *Server) fromClient(c *client, batch []incoming) (backlog, ahead <-chan 
 	}
 	s.apply(out)
 	if hadRoot && s.up != nil {
-		return s.up.out.backlog(), ahead
+		return s.up.Backlog(), ahead
 	}
 	c.held += size
 	switch {
@@ -156,7 +157,7 @@ func (s *Server) fromBrowser(up *upstream, batch []incoming) {
 	for i := range batch {
 		bytes += len(batch[i].msg.Text())
 	}
-	up.received.add(len(batch), bytes)
+	up.Received.Add(len(batch), bytes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out, now := s.actions, time.Now()

@@ -58,7 +58,7 @@ func TestHeldCommandsAreBounded(t *testing.T) {
 
 // A browser that does not read makes its clients wait, not the memory grow.
 func TestBacklogOfTheBrowserIsBounded(t *testing.T) {
-	s := startServer(t, func(s *testServer) { s.limits.backlog = fewBytes })
+	s := startServer(t, func(s *testServer) { s.limits.Backlog = fewBytes })
 	a, b := proxytest.Dial(t, s.ws("/client-a")), proxytest.Dial(t, s.ws("/client-b"))
 	a.Call("", "Browser.getVersion", nil)
 	b.Call("", "Browser.getVersion", nil)
@@ -66,7 +66,7 @@ func TestBacklogOfTheBrowserIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waiting := func() int { n, _ := up.out.state(); return n }
+	waiting := up.Queued
 
 	s.browser.Pause()
 	sentA, sentB := sendBig(a), sendBig(b)

@@ -44,31 +44,3 @@ func TestCommandsBeforeTheEndCount(t *testing.T) {
 		})
 	}
 }
-
-// What came together in one read, in whatever pieces, is known to be whole.
-func TestWholeMessagesAreKnown(t *testing.T) {
-	c := &frameConn{on: true}
-	fragment := masked(websocket.TextMessage, "ab")
-	fragment[0] &^= 0x80
-	c.follow(masked(websocket.TextMessage, "ab"))
-	c.follow(masked(websocket.PingMessage, "ab"))
-	c.follow(fragment)
-	if c.taken() {
-		t.Error("a message that has only begun is whole")
-	}
-	rest := append(masked(0, "cd"), masked(websocket.TextMessage, "")...)
-	for _, b := range rest {
-		c.follow([]byte{b})
-	}
-	if !c.taken() {
-		t.Error("the last one is not whole")
-	}
-	if c.taken() {
-		t.Error("there is one more")
-	}
-	for i, want := range []int{2, 2, 0} {
-		if got := c.next(); got != want {
-			t.Errorf("message %d begins with %d bytes, want %d", i, got, want)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"cdpmux/proxy/admin"
 	"cdpmux/routing"
 )
 
@@ -64,7 +65,7 @@ func (s *Server) runStart(st *start) {
 	if s.closing {
 		st.err = errShutdown
 		if up != nil {
-			up.conn.Close()
+			up.Close()
 		}
 		return
 	}
@@ -73,17 +74,17 @@ func (s *Server) runStart(st *start) {
 		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonBrowserStopped, errStopped.Error(), s.actions))
 		return
 	}
-	s.totals.reached(started, !s.since.IsZero(), err)
 	if err != nil {
 		st.err = err
 		s.unreached(err)
 		return
 	}
+	s.totals.Reached(started, !s.since.IsZero())
 	s.log.Info().Dur("ms", time.Since(began)).Msg("browser connected")
 	st.up, s.up = up, up
 	s.redial.end()
 	s.replaced = false
-	s.track(up.link, ofBrowser)
+	s.track(up.Link, admin.OfBrowser)
 	go s.serveUpstream(up)
 	up.silence.since = time.Now()
 	up.watch = time.AfterFunc(s.limits.probe, func() { s.look(up) })
@@ -94,6 +95,7 @@ func (s *Server) runStart(st *start) {
 // unreached says that an attempt to get a browser was in vain.
 func (s *Server) unreached(err error) {
 	p := problemOf(err)
+	s.totals.Failed(p.Kind)
 	s.noBrowser = p.line()
 	now := time.Now()
 	if !s.redial.on {
@@ -136,7 +138,7 @@ func (s *Server) reach(ctx context.Context) (up *upstream, started bool, err err
 		another := s.another(place)
 		s.meet(another)
 		started = another && s.cfg.Life.Stop != nil
-		if up, err = dial(ctx, place.Address, &s.limits); err == nil {
+		if up, err = dial(ctx, place.Address, s.limits.Limits); err == nil {
 			up.ending = place.Ending
 		}
 	}

@@ -4,54 +4,41 @@ import (
 	"slices"
 	"time"
 
+	"cdpmux/proxy/admin"
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
 // closed remembers how connections ended: of all of them the number, of the
 // last few what they were. Guarded by Server.mu.
 type closed struct {
-	count [reasonCount]int64
-	last  []Closed // oldest first
+	count [wire.ReasonCount]int64
+	last  []admin.Closed // oldest first
 }
 
 // closedKept bounds what is remembered.
 const closedKept = 50
 
-// Closed is a connection that ended.
-type Closed struct {
-	At       time.Time `json:"at"`
-	Client   string    `json:"client"`         // its short id
-	Page     bool      `json:"page,omitempty"` // it was a page socket
-	Reason   string    `json:"reason"`         // label of the table of reasons
-	Level    string    `json:"level"`          // as of its line in the log
-	MS       int64     `json:"ms"`             // how long it lasted
-	Received int64     `json:"received"`       // messages from the client
-	Sent     int64     `json:"sent"`
-}
-
-// Duration is how long it lasted.
-func (c Closed) Duration() time.Duration { return time.Duration(c.MS) * time.Millisecond }
-
 // noteClosed is the end of a connection, whose loops have ended.
 func (s *Server) noteClosed(c *client) {
-	now, info := time.Now(), c.reason().info()
+	now, info := time.Now(), c.Reason().Info()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed.count[c.reason()]++
+	s.closed.count[c.Reason()]++
 	if len(s.closed.last) == closedKept {
 		s.closed.last = s.closed.last[:copy(s.closed.last, s.closed.last[1:])]
 	}
-	s.closed.last = append(s.closed.last, Closed{
-		At: now.UTC(), Client: routing.ShortID(c.id), Page: c.page != "", Reason: info.label, Level: info.level.String(),
-		MS: now.Sub(c.since).Milliseconds(), Received: c.received.messages.Load(), Sent: c.sent.messages.Load(),
+	s.closed.last = append(s.closed.last, admin.Closed{
+		At: now.UTC(), Client: routing.ShortID(c.id), Page: c.page != "", Reason: info.Label, Level: info.Level.String(),
+		MS: now.Sub(c.since).Milliseconds(), Received: c.Received.Messages.Load(), Sent: c.Sent.Messages.Load(),
 	})
-	s.traceEnd(c, c.reason())
+	s.traceEnd(c, c.Reason())
 	s.traceGone()
 }
 
 // list is the last ones, the very last first.
-func (c *closed) list() []Closed {
-	list := append([]Closed{}, c.last...)
+func (c *closed) list() []admin.Closed {
+	list := append([]admin.Closed{}, c.last...)
 	slices.Reverse(list)
 	return list
 }

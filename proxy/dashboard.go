@@ -13,18 +13,6 @@ import (
 	"cdpmux/routing"
 )
 
-// Dashboard is what the operator's page shows, beside the Status.
-type Dashboard struct {
-	Status
-	Life   lifeView
-	Now    time.Time
-	Up     time.Duration // of the browser's connection
-	Notice string        // what came of the button that was pressed
-
-	Connected, InGrace, Tabs int
-	Queue                    int // bytes for clients
-}
-
 // isDashboard reports whether a request is for the operator's page or what
 // belongs to it. At "/" programs get what Chrome answers there.
 func isDashboard(r *http.Request, path string) bool {
@@ -94,18 +82,7 @@ func (s *Server) serveDashboard(w http.ResponseWriter, r *http.Request, path str
 
 func (s *Server) sendDashboard(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
-	page := Dashboard{Status: s.Status(), Now: now, Up: s.uptime(now), Notice: notices[r.URL.Query().Get("notice")]}
-	page.Life = lifeOf(page.Browser.Life)
-	for _, c := range page.Clients {
-		page.Tabs += len(c.Tabs)
-		page.Queue += c.QueuedBytes
-		switch c.State {
-		case "connected":
-			page.Connected++
-		case "grace":
-			page.InGrace++
-		}
-	}
+	page := admin.Page{Status: s.Status(), Now: now, Up: s.uptime(now), Notice: notices[r.URL.Query().Get("notice")]}
 	var body bytes.Buffer
 	if err := admin.Write(&body, page); err != nil {
 		s.log.Error().Err(err).Msg("the dashboard cannot be written")

@@ -97,7 +97,7 @@ func (s *Server) version(w http.ResponseWriter, r *http.Request, a address) (rou
 	defer cancel()
 	select {
 	case <-up.known:
-	case <-up.gone:
+	case <-up.Gone():
 	case <-ctx.Done():
 		s.sendProblem(w, problemOf(noAnswer(ctx)))
 		return routing.Version{}, false

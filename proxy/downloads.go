@@ -7,14 +7,6 @@ import (
 	"cdpmux/routing"
 )
 
-// DownloadStatus is the downloads' part of a [Status].
-type DownloadStatus struct {
-	Active  int    `json:"active"`
-	Arrived int64  `json:"arrived"`
-	Failed  int64  `json:"failed"`
-	Error   string `json:"error,omitempty"` // of the last that failed
-}
-
 // move does something about a staged file beside all else.
 func (s *Server) move(do func()) {
 	s.moves.Add(1)

@@ -16,7 +16,7 @@ import (
 // ServeHTTP answers as Chrome's DevTools server does, for the view of the
 // client that the path names.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer s.bodies.bound(w, r, s.limits.body)()
+	defer s.bodies.Bound(w, r, s.limits.body)()
 	// The path as it was sent: Chrome neither decodes nor cleans it.
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	if isDashboard(r, path) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cdpmux/proxy/access"
+	"cdpmux/proxy/admin"
 )
 
 // Leases are the sessions that callers take at /v1/sessions: client ids that
@@ -21,50 +22,7 @@ type Leases interface {
 	ServeSessions(w http.ResponseWriter, r *http.Request, operator bool)
 
 	// Status is their part of the status.
-	Status() LeaseStatus
-}
-
-// LeaseStatus is what /status and /metrics show of sessions and launches.
-type LeaseStatus struct {
-	Sessions  SessionCounts `json:"sessions"`
-	Leases    LeaseCounts   `json:"leases"`
-	Launch    LaunchCounts  `json:"launch"`
-	Admission Admission     `json:"admission"`
-
-	Degraded bool `json:"-"` // something of a session is left, and stays
-}
-
-// SessionCounts are the sessions by their state.
-type SessionCounts struct {
-	Creating           int `json:"creating"`
-	Ready              int `json:"ready"`
-	Closing            int `json:"closing"`
-	CleanupPending     int `json:"cleanup_pending"`
-	LateReleasePending int `json:"late_release_pending"`
-	Tombstones         int `json:"tombstones"`
-	Capacity           int `json:"capacity"`
-}
-
-// LeaseCounts are what was had and given back; active is the difference.
-type LeaseCounts struct {
-	Acquired        int64 `json:"acquired"`
-	Released        int64 `json:"released"`
-	ReleaseFailures int64 `json:"release_failures"`
-	Active          int64 `json:"active"`
-}
-
-// LaunchCounts are the browser's launches by this proxy.
-type LaunchCounts struct {
-	OK              int64  `json:"ok"`
-	Failed          int64  `json:"failed"`
-	LastFailureKind string `json:"last_failure_kind,omitempty"`
-}
-
-// Admission is whether a session that was asked for now would get a browser.
-type Admission struct {
-	BrowserPath string `json:"browser_path,omitempty"`
-	Version     string `json:"version,omitempty"` // while it is up
-	OK          bool   `json:"ok"`
+	Status() admin.LeaseStatus
 }
 
 const sessionsPath = "/v1/sessions"

@@ -5,12 +5,16 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"cdpmux/proxy/access"
 	"cdpmux/proxy/proxytest"
+	"cdpmux/proxy/wire"
 )
 
 // leased is a server with the session of client "a" in it.
@@ -126,8 +130,16 @@ func TestAddressIsCheckedAgainWhenItJoins(t *testing.T) {
 	if !ok || !s.enters(with) {
 		t.Error("not in with the capability")
 	}
-	l, ws := dialLink(t, quickLimits()) // a handshake that is over when the lease is there
-	if !s.admit("a") || s.join(l, plain) != nil {
+	links := make(chan *wire.Link, 1)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { links <- s.upgrade(w, r) }))
+	defer front.Close()
+	ws, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(front.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	// The handshake is over when the lease is there.
+	if !s.admit("a") || s.join(<-links, plain) != nil {
 		t.Error("joined without a capability")
 	}
 	ws.SetReadDeadline(time.Now().Add(patience))

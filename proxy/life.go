@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -130,7 +131,7 @@ func (s *Server) runStop(st *stopping, starting *start) {
 	if up := s.up; up != nil {
 		s.up = nil
 		up.watch.Stop()
-		up.finish(ending{reason: shuttingDown})
+		up.Finish(wire.Ending{Reason: wire.ShuttingDown})
 		s.apply(s.router.BrowserGone(time.Now(), errStopped.Error(), s.actions))
 		s.connected(false)
 	}
@@ -153,7 +154,7 @@ func (s *Server) endBrowser(hung bool) (receipt any, verified bool) {
 	receipt, verified = s.cfg.Life.Stop(hung)
 	s.mu.Lock()
 	s.cleanup = !verified
-	s.totals.stopped(verified)
+	s.totals.Stopped(verified)
 	s.mu.Unlock()
 	e := s.log.Info()
 	if !verified {

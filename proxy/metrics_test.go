@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"cdpmux/proxy/admin"
 	"cdpmux/proxy/proxytest"
 	"cdpmux/routing"
 )
@@ -125,7 +126,7 @@ func TestMetrics(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		up = s.up
-		received, sent = len(s.browser.Received()), int(up.sent.messages.Load())
+		received, sent = len(s.browser.Received()), int(up.Sent.Messages.Load())
 		return received == sent
 	})
 	got := scrape(t, s)
@@ -222,17 +223,17 @@ func TestMetricsLint(t *testing.T) {
 }
 
 // heldLeases are sessions that only have counts.
-type heldLeases struct{ status LeaseStatus }
+type heldLeases struct{ status admin.LeaseStatus }
 
 func (heldLeases) ServeSessions(http.ResponseWriter, *http.Request, bool) {}
-func (l heldLeases) Status() LeaseStatus                                  { return l.status }
+func (l heldLeases) Status() admin.LeaseStatus                            { return l.status }
 
 // countLeases gives a server sessions with a count of each kind.
 func countLeases(s *testServer) {
 	s.cfg.AdminToken = "secret"
-	s.cfg.Leases = heldLeases{LeaseStatus{
-		Sessions: SessionCounts{Creating: 1, Ready: 2, Closing: 3, CleanupPending: 4, LateReleasePending: 5, Tombstones: 6, Capacity: 7},
-		Leases:   LeaseCounts{Acquired: 10, Released: 2, ReleaseFailures: 9, Active: 8}, Launch: LaunchCounts{OK: 11, Failed: 12}, Degraded: true,
+	s.cfg.Leases = heldLeases{admin.LeaseStatus{
+		Sessions: admin.SessionCounts{Creating: 1, Ready: 2, Closing: 3, CleanupPending: 4, LateReleasePending: 5, Tombstones: 6, Capacity: 7},
+		Leases:   admin.LeaseCounts{Acquired: 10, Released: 2, ReleaseFailures: 9, Active: 8}, Launch: admin.LaunchCounts{OK: 11, Failed: 12}, Degraded: true,
 	}}
 }
 
@@ -264,7 +265,7 @@ func TestGrafana(t *testing.T) {
 	}
 	s := startServer(t, countLeases)
 	s.mu.Lock()
-	s.totals.reached(false, false, noSandbox{}) // a kind is there with its first failure only
+	s.totals.Failed("launch_sandbox") // a kind is there with its first failure only
 	s.mu.Unlock()
 	families, err := s.registry().Gather()
 	if err != nil {

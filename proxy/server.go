@@ -2,7 +2,11 @@
 // the goroutines, the queues and the HTTP endpoints. Many clients connect to
 // it; it connects to one browser, and starts it when somebody needs it.
 //
-// Lock order: Server.mu, then outbox.mu. Neither is held during I/O.
+// What needs no Server has a package of its own: wire is one WebSocket, access
+// says who may come in, admin is what the operator sees, download moves files,
+// proxytest is a browser for tests.
+//
+// Lock order: Server.mu, then the locks of package wire. None is held during I/O.
 package proxy
 
 import (
@@ -20,7 +24,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"cdpmux/proxy/access"
+	"cdpmux/proxy/admin"
 	"cdpmux/proxy/download"
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -37,7 +43,7 @@ type Config struct {
 	AdminToken     string         // opens everything; "" lets nobody in by it
 	TrustedProxies access.Proxies // whose X-Forwarded-* headers are believed
 	PublicURL      *url.URL       // http or https, what clients reach us by; nil: the address that they name
-	TLS            *tls.Config    // as TLSConfig makes it; nil: none
+	TLS            *tls.Config    // as [access.TLSConfig] makes it; nil: none
 
 	Grace            time.Duration   // tabs outlive their client by this; see [Server.graceOf] for those without a name
 	StateFile        string          // where it is kept whose the tabs are; "" is nowhere
@@ -76,8 +82,8 @@ type Server struct {
 
 	guesses access.Guesses
 	wrong   atomic.Int64 // credentials
-	crowd   *crowd
-	bodies  bodies
+	crowd   *access.Crowd
+	bodies  access.Bodies
 
 	answering atomic.Int32 // HTTP requests
 
@@ -103,14 +109,14 @@ type Server struct {
 	tenants   map[string]*tenant         // client ids that belong to a lease
 	leaving   []*leaving                 // those that are being released
 	clients   map[routing.ConnID]*client // those that the Router knows
-	links     map[*link]peer             // every WebSocket that is not closed yet
+	links     map[*wire.Link]admin.Peer  // every WebSocket that is not closed yet
 	upgrading map[string]int             // handshakes under way, by client id
 	requests  map[uint64]chan<- routing.Result
 	lastToken uint64
-	handed    handed         // client ids that /json/version gave out
-	downloads DownloadStatus // but for Active
-	closed    closed         // connections that ended
-	totals    totals
+	handed    handed               // client ids that /json/version gave out
+	downloads admin.DownloadStatus // but for Active
+	closed    closed               // connections that ended
+	totals    admin.Totals
 	pictures  pictures
 	tracers   []*tracer
 
@@ -131,12 +137,13 @@ func New(cfg Config) *Server {
 		cfg: cfg, log: cfg.Logger, limits: defaultLimits,
 		router:    routing.New(cfg.Router),
 		clients:   map[routing.ConnID]*client{},
-		links:     map[*link]peer{},
+		links:     map[*wire.Link]admin.Peer{},
 		upgrading: map[string]int{},
 		tenants:   map[string]*tenant{},
 		started:   time.Now(),
 		requests:  map[uint64]chan<- routing.Result{},
-		crowd:     newCrowd(mostWaiting),
+		crowd:     access.NewCrowd(mostWaiting),
+		bodies:    access.Bodies{Most: mostWaiting},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timer = stopped(s.tick)
@@ -147,7 +154,7 @@ func New(cfg Config) *Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    60 << 10, // to which net/http adds 4 KiB
-		ConnState:         s.crowd.note,
+		ConnState:         s.crowd.Note,
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ErrorLog:          log.New(serverLog{s.log}, "", 0),
 	}
@@ -157,7 +164,8 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// mostWaiting bounds each kind of connection that does nothing, see [crowd].
+// mostWaiting bounds each kind of connection that does nothing, see
+// [access.Crowd] and [access.Bodies].
 const mostWaiting = 256
 
 // serverLog takes the lines of net/http. What a port scan makes it say would
@@ -186,7 +194,7 @@ func (s *Server) Serve(l net.Listener) error {
 		s.adopt()
 	}
 	if s.cfg.TLS != nil {
-		l = tls.NewListener(patientListener{l}, s.cfg.TLS)
+		l = wire.ListenTLS(l, s.cfg.TLS)
 	}
 	if err := s.http.Serve(l); err != http.ErrServerClosed {
 		return err
@@ -203,7 +211,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	if s.up != nil {
 		s.up.watch.Stop()
-		s.up.finish(ending{reason: shuttingDown})
+		s.up.Finish(wire.Ending{Reason: wire.ShuttingDown})
 		s.up = nil
 	}
 	s.timer.Stop()
@@ -211,7 +219,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Unlock()
 
 	defer context.AfterFunc(ctx, s.cut)()
-	answering, cancel := context.WithTimeout(ctx, s.limits.closeWait)
+	answering, cancel := context.WithTimeout(ctx, s.limits.CloseWait)
 	defer cancel()
 	_ = s.http.Shutdown(answering)
 	_ = s.http.Close() // what has sent no request yet, or is half-way through one
@@ -274,7 +282,7 @@ func (s *Server) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for l := range s.links {
-		l.conn.Close()
+		l.Close()
 	}
 }
 

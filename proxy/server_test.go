@@ -328,7 +328,7 @@ func TestShutdownDuringAStart(t *testing.T) {
 
 // A browser that hangs and a client that does not read must not hold it up.
 func TestShutdownIsCutOff(t *testing.T) {
-	s := startServer(t, func(s *testServer) { s.limits.closeWait = time.Hour })
+	s := startServer(t, func(s *testServer) { s.limits.CloseWait = time.Hour })
 	c := proxytest.Dial(t, s.ws("/client-a"))
 	c.Call("", "Browser.getVersion", nil)
 	c.StopReading()

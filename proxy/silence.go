@@ -24,7 +24,7 @@ func (s *Server) look(up *upstream) {
 		*q = silence{since: now}
 		return
 	}
-	if last := time.Unix(0, up.frames.last.Load()); last.After(q.since) {
+	if last := up.Heard(); last.After(q.since) {
 		*q = silence{since: last}
 	}
 	quiet := now.Sub(q.since)
@@ -35,7 +35,7 @@ func (s *Server) look(up *upstream) {
 		s.apply(s.router.Probe(now, s.actions))
 	case quiet >= s.limits.dead:
 		s.log.Error().Dur("ms", quiet).Msg("browser says nothing: dropping its connection")
-		up.conn.Close() // its reader does the rest
+		up.Close() // its reader does the rest
 	case quiet >= s.limits.silent:
 		s.log.Warn().Dur("ms", quiet).Msg("browser says nothing: giving up what is open")
 		s.apply(s.router.Silent(now, errSilent.Error(), s.actions))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cdpmux/proxy/admin"
 	"cdpmux/proxy/proxytest"
 )
 
@@ -42,7 +43,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("with %q: HTTP %d %s", given, status, body)
 		}
 	}
-	ask := func() (st Status) {
+	ask := func() (st admin.Status) {
 		t.Helper()
 		status, body := getStatus(t, s, "Bearer "+token)
 		if status != 200 {

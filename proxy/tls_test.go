@@ -3,17 +3,9 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
-	"math/big"
-	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,42 +13,11 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/rs/zerolog"
-)
 
-// keyPair writes a certificate of its own for 127.0.0.1, and returns it.
-func keyPair(t *testing.T, certFile, keyFile string) *x509.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "cdpmux test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert
-}
+	"cdpmux/proxy/access"
+	"cdpmux/proxy/proxytest"
+	"cdpmux/proxy/wire"
+)
 
 // startTLS serves with TLS, and returns a dialer that trusts its certificate.
 func startTLS(t *testing.T, setup func(*testServer)) (*testServer, *websocket.Dialer) {
@@ -64,8 +25,8 @@ func startTLS(t *testing.T, setup func(*testServer)) (*testServer, *websocket.Di
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	roots := x509.NewCertPool()
-	roots.AddCert(keyPair(t, certFile, keyFile))
-	config, err := TLSConfig(certFile, keyFile, zerolog.Nop())
+	roots.AddCert(proxytest.KeyPair(t, certFile, keyFile))
+	config, err := access.TLSConfig(certFile, keyFile, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +129,7 @@ func TestTLS(t *testing.T) {
 
 // A client that reads late gets all of it: a write that waits spoils nothing.
 func TestTLSAndASlowReader(t *testing.T) {
-	s, dialer := startTLS(t, func(s *testServer) { s.limits.tick = 5 * time.Millisecond })
+	s, dialer := startTLS(t, func(s *testServer) { s.limits.Tick = 5 * time.Millisecond })
 	ws := dialTLS(t, dialer, "wss://"+s.addr+"/client-a")
 	const count, size = 40, 1 << 20
 	askMuch(t, ws, count)
@@ -181,7 +142,7 @@ func TestTLSAndASlowReader(t *testing.T) {
 		}
 		return false
 	})
-	time.Sleep(20 * s.limits.tick) // what is tested is that time passes
+	time.Sleep(20 * s.limits.Tick) // what is tested is that time passes
 	_ = ws.SetReadDeadline(time.Now().Add(patience))
 	for i := range count {
 		if _, reply, err := ws.ReadMessage(); err != nil || len(reply) < size {
@@ -193,75 +154,10 @@ func TestTLSAndASlowReader(t *testing.T) {
 // A client that reads nothing at all is given up, with TLS as without.
 func TestTLSAndASlowConsumer(t *testing.T) {
 	s, dialer := startTLS(t, func(s *testServer) {
-		s.limits.tick = 5 * time.Millisecond
-		s.limits.client = queueLimit{soft: 1 << 20, hard: 1 << 30, stall: 50 * time.Millisecond}
+		s.limits.Tick = 5 * time.Millisecond
+		s.limits.client = wire.SlowLimit{Soft: 1 << 20, Hard: 1 << 30, Stall: 50 * time.Millisecond}
 	})
 	ws := dialTLS(t, dialer, "wss://"+s.addr+"/client-a")
 	askMuch(t, ws, 40)
 	await(t, "its end", func() bool { return s.Status().CloseReasons["slow_consumer"] == 1 })
-}
-
-func TestCertificateIsReadAgain(t *testing.T) {
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	first := keyPair(t, certFile, keyFile)
-	var log strings.Builder
-	now := time.Unix(1_000_000, 0)
-	c := &certificate{certFile: certFile, keyFile: keyFile, log: zerolog.New(&log), now: func() time.Time { return now }}
-	if err := c.read(); err != nil {
-		t.Fatal(err)
-	}
-	shows := func(want *x509.Certificate) {
-		t.Helper()
-		pair, err := c.get(nil)
-		if err != nil || !bytes.Equal(pair.Certificate[0], want.Raw) {
-			t.Errorf("it shows another certificate; %v", err)
-		}
-	}
-	// The clock of files is coarse.
-	change := func(path string, stamp time.Time) {
-		t.Helper()
-		if err := os.Chtimes(path, stamp, stamp); err != nil {
-			t.Fatal(err)
-		}
-	}
-	shows(first)
-	otherKey := filepath.Join(dir, "other.pem")
-	second := keyPair(t, certFile, otherKey)
-	change(certFile, now)
-	shows(first) // not looked at twice in a second
-	now = now.Add(lookEvery)
-	shows(first) // the key does not fit yet
-	if n := strings.Count(log.String(), "the old one stays"); n != 1 {
-		t.Errorf("log: %s", &log)
-	}
-	now = now.Add(lookEvery)
-	shows(first)
-	if n := strings.Count(log.String(), "the old one stays"); n != 1 {
-		t.Errorf("told again and again: %s", &log)
-	}
-	if err := os.Rename(otherKey, keyFile); err != nil {
-		t.Fatal(err)
-	}
-	change(keyFile, now)
-	now = now.Add(lookEvery)
-	shows(second)
-	if err := os.Remove(certFile); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(lookEvery)
-	shows(second)
-	if _, err := TLSConfig(certFile, keyFile, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), certFile) {
-		t.Errorf("a start without a certificate: %v", err)
-	}
-	third := keyPair(t, certFile, keyFile)
-	if err := os.Chmod(keyFile, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	now = now.Add(lookEvery)
-	shows(third)
-	log.Reset()
-	if _, err := TLSConfig(certFile, keyFile, zerolog.New(&log)); err != nil || !strings.Contains(log.String(), "chmod 600") {
-		t.Errorf("a key that others can read: %v, log %q", err, &log)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"cdpmux/proxy/wire"
 	"cdpmux/routing"
 )
 
@@ -162,7 +163,7 @@ func (t *tracer) follow(c *client) {
 }
 
 // traceEnd tells the tracers of a connection's end. The lock is held.
-func (s *Server) traceEnd(c *client, why reason) {
+func (s *Server) traceEnd(c *client, why wire.Reason) {
 	for _, t := range c.tracers {
 		t.conns--
 		for key := range t.pending {
@@ -170,7 +171,7 @@ func (s *Server) traceEnd(c *client, why reason) {
 				delete(t.pending, key)
 			}
 		}
-		t.put(TraceLine{Time: time.Now(), Kind: TraceEnded, Conn: uint64(c.conn), Reason: why.info().label})
+		t.put(TraceLine{Time: time.Now(), Kind: TraceEnded, Conn: uint64(c.conn), Reason: why.Info().Label})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"cdpmux/proxy/proxytest"
+	"cdpmux/proxy/wire"
 )
 
 // 64 MiB are on their way to a client that vanishes: nothing of it stays.
@@ -46,7 +47,7 @@ func TestClientVanishesWithMuchInFlight(t *testing.T) {
 	page.Call("Page.enable", nil)
 }
 
-func (s *Server) linksNow() (ls []*link) {
+func (s *Server) linksNow() (ls []*wire.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for l := range s.links {

@@ -14,8 +14,8 @@ import (
 	"cdpmux/lifecycle"
 )
 
-// admin talks to the proxy of one store, over its control API.
-type admin struct {
+// adminAPI talks to the proxy of one store, over its control API.
+type adminAPI struct {
 	slug  string
 	at    lifecycle.Holder
 	token string
@@ -32,7 +32,7 @@ func (e notServed) Next() string  { return "cdpmux ensure --store " + e.slug }
 
 // openAdmin finds the proxy that serves a store. The error is a notServed when
 // there is none.
-func openAdmin(home *lifecycle.Home, slug string) (*admin, error) {
+func openAdmin(home *lifecycle.Home, slug string) (*adminAPI, error) {
 	at, err := holderOf(home, slug)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func openAdmin(home *lifecycle.Home, slug string) (*admin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin token of %s: %w", slug, err)
 	}
-	return &admin{slug, at, token}, nil
+	return &adminAPI{slug, at, token}, nil
 }
 
 // holderOf is who serves a store, and where.
@@ -87,7 +87,7 @@ func (e *unreachable) Unwrap() error { return e.err }
 
 // call sends in, if there is any, and reads the answer into out. The error is
 // a *refusal when the proxy gave one, an *unreachable when none answered.
-func (a *admin) call(ctx context.Context, method, path string, in, out any) error {
+func (a *adminAPI) call(ctx context.Context, method, path string, in, out any) error {
 	body, err := a.ask(ctx, method, path, in)
 	if err != nil || out == nil {
 		return err
@@ -99,14 +99,14 @@ func (a *admin) call(ctx context.Context, method, path string, in, out any) erro
 }
 
 // brief is call for what is answered at once.
-func (a *admin) brief(ctx context.Context, method, path string, in, out any) error {
+func (a *adminAPI) brief(ctx context.Context, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	return a.call(ctx, method, path, in, out)
 }
 
 // ask is call for the answer as it came.
-func (a *admin) ask(ctx context.Context, method, path string, in any) ([]byte, error) {
+func (a *adminAPI) ask(ctx context.Context, method, path string, in any) ([]byte, error) {
 	answer, err := a.open(ctx, method, path, in)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (a *admin) ask(ctx context.Context, method, path string, in any) ([]byte, e
 }
 
 // open is ask for an answer to be read while it comes.
-func (a *admin) open(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
+func (a *adminAPI) open(ctx context.Context, method, path string, in any) (io.ReadCloser, error) {
 	var content io.Reader
 	if in != nil {
 		text, err := json.Marshal(in)
@@ -163,7 +163,7 @@ func (a *admin) open(ctx context.Context, method, path string, in any) (io.ReadC
 
 // start has the browser up, and sees that it is this store's. It takes as long
 // as ctx allows.
-func (a *admin) start(ctx context.Context, id string) (product string, err error) {
+func (a *adminAPI) start(ctx context.Context, id string) (product string, err error) {
 	if err := a.call(ctx, http.MethodPost, "/v1/browser/start", nil, nil); err != nil {
 		return "", err
 	}

@@ -122,7 +122,7 @@ func (d *doorOptions) configure(c *proxy.Config, listen string, log zerolog.Logg
 		return err
 	}
 	if d.tlsCert != "" {
-		if c.TLS, err = proxy.TLSConfig(d.tlsCert, d.tlsKey, log); err != nil {
+		if c.TLS, err = access.TLSConfig(d.tlsCert, d.tlsKey, log); err != nil {
 			return err
 		}
 	}

@@ -147,7 +147,7 @@ func (e *ensuring) run(ctx context.Context) (product string, at lifecycle.Holder
 			if err != nil {
 				return "", at, false, fmt.Errorf("admin token of %s: %w", e.store.Slug, err)
 			}
-			served := admin{e.store.Slug, at, token}
+			served := adminAPI{e.store.Slug, at, token}
 			product, err := served.start(ctx, e.store.ID)
 			var none *unreachable
 			if !errors.As(err, &none) {

@@ -14,6 +14,7 @@ import (
 	"cdpmux/lifecycle/chrome"
 	"cdpmux/lifecycle/lease"
 	"cdpmux/proxy"
+	"cdpmux/proxy/admin"
 )
 
 // leases join the sessions that callers take to the proxy and the browser.
@@ -154,12 +155,12 @@ func (l *leases) ServeSessions(w http.ResponseWriter, r *http.Request, operator 
 }
 
 // Status is their part of the status.
-func (l *leases) Status() proxy.LeaseStatus {
+func (l *leases) Status() admin.LeaseStatus {
 	counts := l.registry.Counts()
-	return proxy.LeaseStatus{
-		Sessions: proxy.SessionCounts(counts.Sessions), Leases: proxy.LeaseCounts(counts.Leases),
-		Launch:    proxy.LaunchCounts(l.life.Launches()),
-		Admission: proxy.Admission{BrowserPath: l.chrome, OK: l.server.Refused() == nil},
+	return admin.LeaseStatus{
+		Sessions: admin.SessionCounts(counts.Sessions), Leases: admin.LeaseCounts(counts.Leases),
+		Launch:    admin.LaunchCounts(l.life.Launches()),
+		Admission: admin.Admission{BrowserPath: l.chrome, OK: l.server.Refused() == nil},
 		Degraded:  counts.Degraded,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"cdpmux/proxy"
+	"cdpmux/proxy/admin"
 )
 
 // notifyStatus is how often a service manager without a watchdog is told how
@@ -66,7 +67,7 @@ func (n *notifier) stopping() { n.tell(daemon.SdNotifyStopping + "\nSTATUS=stopp
 func (n *notifier) end() { close(n.done) }
 
 // statusLine is what systemctl status shows.
-func statusLine(st proxy.Status) string {
+func statusLine(st admin.Status) string {
 	connected, tabs := 0, 0
 	for _, c := range st.Clients {
 		if c.Connections > 0 {

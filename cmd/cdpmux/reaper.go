@@ -12,6 +12,7 @@ import (
 	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/proc"
 	"cdpmux/proxy"
+	"cdpmux/proxy/admin"
 	"cdpmux/wrapper"
 )
 
@@ -56,15 +57,15 @@ func sessionBase(slug string) string {
 }
 
 // clients are the ids that are connected or in grace.
-func (a *admin) clients(ctx context.Context) ([]string, error) {
-	var st proxy.Status
+func (a *adminAPI) clients(ctx context.Context) ([]string, error) {
+	var st admin.Status
 	if err := a.brief(ctx, http.MethodGet, "/status", nil, &st); err != nil {
 		return nil, err
 	}
 	return presentClients(&st), nil
 }
 
-func presentClients(st *proxy.Status) (ids []string) {
+func presentClients(st *admin.Status) (ids []string) {
 	for _, c := range st.Clients {
 		if c.State == "connected" || c.State == "grace" {
 			ids = append(ids, c.ID)

@@ -151,7 +151,7 @@ func (o *sessionCreate) run(home *lifecycle.Home, slug string, stdout io.Writer)
 }
 
 // askSession sends one of the calls of sessions, and lets it take its time.
-func askSession(served *admin, path string, in map[string]any, wait seconds, out any) error {
+func askSession(served *adminAPI, path string, in map[string]any, wait seconds, out any) error {
 	in["wait_s"] = int(time.Duration(wait).Seconds())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(wait)+answerLimit)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cdpmux/lifecycle"
-	"cdpmux/proxy"
+	"cdpmux/proxy/admin"
 )
 
 // statusOptions are the flags of status.
@@ -77,7 +77,7 @@ func (o *statusOptions) one(home *lifecycle.Home, slug string, stdout io.Writer)
 }
 
 func printAnswer(slug string, body []byte, stdout io.Writer) error {
-	var st proxy.Status
+	var st admin.Status
 	if err := json.Unmarshal(body, &st); err != nil {
 		return fmt.Errorf("status of %s: %w", slug, err)
 	}
@@ -86,13 +86,13 @@ func printAnswer(slug string, body []byte, stdout io.Writer) error {
 
 // printStatus writes a Status as a table: a line for the browser, for each
 // client, for each tab.
-func printStatus(w io.Writer, st *proxy.Status, now time.Time) error {
+func printStatus(w io.Writer, st *admin.Status, now time.Time) error {
 	browser := st.Browser.State
 	if more := st.Browser.Product + st.Browser.Error; more != "" {
 		browser += ", " + more
 	}
 	fmt.Fprintf(w, "%s: browser %s\n", st.Store, plain(browser))
-	if d := st.Downloads; d != (proxy.DownloadStatus{}) {
+	if d := st.Downloads; d != (admin.DownloadStatus{}) {
 		fmt.Fprintf(w, "downloads: %d under way, %d arrived, %d failed", d.Active, d.Arrived, d.Failed)
 		if d.Error != "" {
 			fmt.Fprintf(w, " (the last: %s)", plain(d.Error))

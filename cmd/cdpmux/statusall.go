@@ -13,7 +13,7 @@ import (
 	"text/tabwriter"
 
 	"cdpmux/lifecycle"
-	"cdpmux/proxy"
+	"cdpmux/proxy/admin"
 )
 
 // storeState is a line of status for every store.
@@ -91,7 +91,7 @@ func stateOf(ctx context.Context, home *lifecycle.Home, store *lifecycle.Store) 
 		}
 		return s
 	case err == nil:
-		var st proxy.Status
+		var st admin.Status
 		if err = served.call(ctx, http.MethodGet, "/status", nil, &st); err == nil {
 			s.fill(&st)
 			return s
@@ -101,7 +101,7 @@ func stateOf(ctx context.Context, home *lifecycle.Home, store *lifecycle.Store) 
 	return s
 }
 
-func (s *storeState) fill(st *proxy.Status) {
+func (s *storeState) fill(st *admin.Status) {
 	s.State, s.Error = st.Browser.State, st.Browser.Error
 	for _, c := range st.Clients {
 		if c.State != "http" {

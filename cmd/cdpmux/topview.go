@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"cdpmux/lifecycle"
-	"cdpmux/proxy"
+	"cdpmux/proxy/admin"
 )
 
 // topView is what top shows of a status.
@@ -17,11 +17,11 @@ type topView struct {
 	at      time.Time
 	Store   string `json:"store"`
 	Browser struct {
-		proxy.BrowserStatus
+		admin.BrowserStatus
 		Life json.RawMessage `json:"life"`
 	} `json:"browser"`
-	Clients   []proxy.ClientStatus `json:"clients"`
-	Downloads proxy.DownloadStatus `json:"downloads"`
+	Clients   []admin.ClientStatus `json:"clients"`
+	Downloads admin.DownloadStatus `json:"downloads"`
 }
 
 // write writes a line for the browser, one for what is under way, one for the
@@ -79,7 +79,7 @@ func (v *topView) breaker() string {
 }
 
 // rate is the messages a second, both ways, since the last picture.
-func (v *topView) rate(c proxy.ClientStatus, last *topView) string {
+func (v *topView) rate(c admin.ClientStatus, last *topView) string {
 	if last == nil {
 		return "-"
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // url is where a path of the proxy is.
-func (a *admin) url(path string) string {
+func (a *adminAPI) url(path string) string {
 	switch {
 	case strings.HasPrefix(a.at.Addr, "unix:"):
 		return "http://localhost" + path
@@ -24,7 +24,7 @@ func (a *admin) url(path string) string {
 }
 
 // transport reaches the proxy, whatever proxies the environment names.
-func (a *admin) transport() (*http.Transport, error) {
+func (a *adminAPI) transport() (*http.Transport, error) {
 	t := &http.Transport{DisableKeepAlives: true, DialContext: a.dial}
 	if a.at.Cert == "" {
 		return t, nil
@@ -48,7 +48,7 @@ func (a *admin) transport() (*http.Transport, error) {
 	return t, nil
 }
 
-func (a *admin) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (a *adminAPI) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: answerLimit}
 	if path, ok := strings.CutPrefix(a.at.Addr, "unix:"); ok {
 		return dialer.DialContext(ctx, "unix", path)

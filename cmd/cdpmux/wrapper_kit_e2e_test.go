@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"cdpmux/proxy"
+	"cdpmux/proxy/admin"
 	"cdpmux/wrapper"
 )
 
@@ -148,7 +148,7 @@ func (a *agents) runOn(ctx context.Context, path, task, script string, args ...s
 // clients are the ids that the proxy knows.
 func (a *agents) clients(t *testing.T) []string {
 	t.Helper()
-	var st proxy.Status
+	var st admin.Status
 	decode(t, json.RawMessage(cdpmux(t, "status", "--store", "t", "--home", a.mux.home, "--json")), &st)
 	var ids []string
 	for _, c := range st.Clients {

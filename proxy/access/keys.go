@@ -1,5 +1,6 @@
 // Package access says who may come in: by which credentials, under which
-// names, and from which web pages. It opens no connection and starts nothing.
+// names, from which web pages, how many at once that only wait, and with which
+// certificate they are met. It opens no connection and starts nothing.
 package access
 
 import (

@@ -1,6 +1,8 @@
-// Package admin writes the operator's dashboard: one HTML page that needs no
+// Package admin is what the operator sees: the [Status] that /status answers,
+// the metrics of a [Snapshot], and the dashboard, one HTML page that needs no
 // script, a style sheet, and a script that refreshes the page and presses its
-// buttons without a reload. Nothing of it comes from elsewhere.
+// buttons without a reload. Nothing of it comes from elsewhere. Package proxy
+// gathers what is shown, and asks for the admin token.
 package admin
 
 import (
@@ -30,8 +32,37 @@ var parsed = template.Must(template.New("page").Funcs(template.FuncMap{
 	"words": func(label string) string { return strings.ReplaceAll(label, "_", " ") },
 }).Parse(page))
 
-// Write writes the page from its data, which proxy.Dashboard describes.
-func Write(w io.Writer, data any) error { return parsed.Execute(w, data) }
+// Page is what the page shows, beside the Status.
+type Page struct {
+	Status
+	Now    time.Time
+	Up     time.Duration // of the browser's connection
+	Notice string        // what came of the button that was pressed
+}
+
+// view is a Page with what is found in its Status.
+type view struct {
+	Page
+	Life                     life
+	Connected, InGrace, Tabs int
+	Queue                    int // bytes for clients
+}
+
+// Write writes the page.
+func Write(w io.Writer, page Page) error {
+	v := view{Page: page, Life: lifeOf(page.Browser.Life)}
+	for _, c := range page.Clients {
+		v.Tabs += len(c.Tabs)
+		v.Queue += c.QueuedBytes
+		switch c.State {
+		case "connected":
+			v.Connected++
+		case "grace":
+			v.InGrace++
+		}
+	}
+	return parsed.Execute(w, v)
+}
 
 // clip shortens a text to n characters, the last of them an ellipsis.
 func clip(n int, text string) string {

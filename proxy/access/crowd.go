@@ -1,4 +1,4 @@
-package proxy
+package access
 
 import (
 	"net"
@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// crowd bounds the connections that cost memory and do nothing. Those that have
+// Crowd bounds the connections that cost memory and do nothing. Those that have
 // not sent the whole head of their first request (a TLS handshake belongs to
 // it) are closed when there are too many, the newest first, as are those that
 // are kept alive between two requests. WebSockets and requests that are being
 // answered are not counted.
-type crowd struct {
+type Crowd struct {
 	most int // of each kind
 
 	mu      sync.Mutex
@@ -20,18 +20,20 @@ type crowd struct {
 	refused int64 // connections closed before their first request
 }
 
-func newCrowd(most int) *crowd {
-	return &crowd{most: most, state: map[net.Conn]http.ConnState{}, count: map[http.ConnState]int{}}
+// NewCrowd lets in so many connections of each kind. Its Note is for
+// http.Server.ConnState.
+func NewCrowd(most int) *Crowd {
+	return &Crowd{most: most, state: map[net.Conn]http.ConnState{}, count: map[http.ConnState]int{}}
 }
 
-// note is told of each change, by net/http.
-func (c *crowd) note(conn net.Conn, state http.ConnState) {
+// Note is told of each change, by net/http, and closes what is too many.
+func (c *Crowd) Note(conn net.Conn, state http.ConnState) {
 	if c.full(conn, state) {
 		_ = conn.Close()
 	}
 }
 
-func (c *crowd) full(conn net.Conn, state http.ConnState) bool {
+func (c *Crowd) full(conn net.Conn, state http.ConnState) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old, ok := c.state[conn]; ok {
@@ -52,8 +54,8 @@ func (c *crowd) full(conn net.Conn, state http.ConnState) bool {
 	return false
 }
 
-// turnedAway is how many connections were closed before their first request.
-func (c *crowd) turnedAway() int64 {
+// TurnedAway is how many connections were closed before their first request.
+func (c *Crowd) TurnedAway() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.refused

@@ -1,8 +1,6 @@
-package proxy
+package wire
 
 import (
-	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,75 +10,12 @@ import (
 	"cdpmux/routing"
 )
 
-const patience = 20 * time.Second // for what must happen
-
-// serveLink serves one WebSocket with a link, whose reader discards.
-func serveLink(t *testing.T, lim limits) (addr string, links <-chan *link) {
-	t.Helper()
-	s := New(Config{})
-	s.limits = lim
-	ready := make(chan *link, 1)
-	done := make(chan struct{})
-	s.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer close(done)
-		l := s.upgrade(w, r)
-		go l.writeLoop()
-		ready <- l
-		for {
-			if _, _, err := l.ws.NextReader(); err != nil {
-				l.hangUp(err)
-				return
-			}
-		}
-	})
-	listener := listen(t)
-	served := make(chan error)
-	go func() { served <- s.Serve(listener) }()
-	t.Cleanup(func() {
-		<-done
-		s.http.Close()
-		<-served
-	})
-	return listener.Addr().String(), ready
-}
-
-func dialLink(t *testing.T, lim limits) (*link, *websocket.Conn) {
-	t.Helper()
-	addr, links := serveLink(t, lim)
-	ws, _, err := websocket.DefaultDialer.Dial("ws://"+addr, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ws.Close() })
-	ws.SetReadDeadline(time.Now().Add(patience))
-	return <-links, ws
-}
-
-func listen(t testing.TB) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// await polls for what a test cannot be told of.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, patience)
-		}
-	}
-}
-
 func message(size int) *routing.Message { return routing.NewMessage(strings.Repeat("x", size)) }
 
 // pushMiB pushes messages of 1 MiB.
-func pushMiB(l *link, n int) {
+func pushMiB(l *Link, n int) {
 	for range n {
-		l.push(message(1 << 20))
+		l.Push(message(1 << 20))
 	}
 }
 
@@ -98,19 +33,11 @@ func readMessages(t *testing.T, ws *websocket.Conn, n, size int) {
 	}
 }
 
-func quickLimits() limits {
-	lim := defaultLimits
-	lim.tick = 10 * time.Millisecond
-	lim.closeWait = 200 * time.Millisecond
-	lim.client.stall = 200 * time.Millisecond
-	return lim
-}
-
 func TestEachMessageIsOneFrame(t *testing.T) {
-	l, ws := dialLink(t, defaultLimits)
+	l, ws := dialLink(t, usual())
 	sizes := []int{1, 125, 126, 4000, 5000, largeWrite, 65535, 65536, 3 << 20, 2}
 	for _, size := range sizes {
-		l.push(message(size))
+		l.Push(message(size))
 	}
 	conn := ws.NetConn()
 	for _, size := range sizes {
@@ -122,12 +49,12 @@ func TestEachMessageIsOneFrame(t *testing.T) {
 }
 
 func TestSlowConsumerIsClosed(t *testing.T) {
-	for name, change := range map[string]func(*limits){
-		"over soft, nothing taken": func(lim *limits) { lim.client.soft = 16 << 20 },
-		"over hard":                func(lim *limits) { lim.client.hard = 32 << 20; lim.client.stall = time.Hour },
+	for name, change := range map[string]func(*bounds){
+		"over soft, nothing taken": func(lim *bounds) { lim.slow.Soft = 16 << 20 },
+		"over hard":                func(lim *bounds) { lim.slow.Hard = 32 << 20; lim.slow.Stall = time.Hour },
 	} {
 		t.Run(name, func(t *testing.T) {
-			lim := quickLimits()
+			lim := quick()
 			change(&lim)
 			l, _ := dialLink(t, lim)
 			pushMiB(l, 60)
@@ -136,8 +63,8 @@ func TestSlowConsumerIsClosed(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatal("not closed")
 			}
-			if got := l.reason(); got != slowConsumer {
-				t.Errorf("closed as %q", got.info().label)
+			if got := l.Reason(); got != SlowConsumer {
+				t.Errorf("closed as %q", got.Info().Label)
 			}
 		})
 	}
@@ -145,8 +72,8 @@ func TestSlowConsumerIsClosed(t *testing.T) {
 
 // The close frame reaches a slow consumer that wakes up in time.
 func TestSlowConsumerIsTold(t *testing.T) {
-	lim := quickLimits()
-	lim.client.soft, lim.closeWait = 16<<20, patience
+	lim := quick()
+	lim.slow.Soft, lim.CloseWait = 16<<20, patience
 	l, ws := dialLink(t, lim)
 	pushMiB(l, 60)
 	await(t, "verdict", func() bool { _, end := l.out.state(); return end != nil })
@@ -163,10 +90,10 @@ func TestSlowConsumerIsTold(t *testing.T) {
 }
 
 func TestSlowButReadingIsKept(t *testing.T) {
-	lim := quickLimits()
-	lim.client.soft, lim.client.stall = 1<<20, 2*time.Second
+	lim := quick()
+	lim.slow.Soft, lim.slow.Stall = 1<<20, 2*time.Second
 	l, ws := dialLink(t, lim)
-	l.push(message(40 << 20)) // progress is inside one frame
+	l.Push(message(40 << 20)) // progress is inside one frame
 	conn := ws.NetConn()
 	_, length := readHeader(t, conn)
 	began := time.Now()
@@ -184,21 +111,21 @@ func TestSlowButReadingIsKept(t *testing.T) {
 }
 
 func TestStalledBelowTheMarkIsKept(t *testing.T) {
-	lim := quickLimits()
+	lim := quick()
 	l, ws := dialLink(t, lim)
 	pushMiB(l, 30)
 	await(t, "stall", func() bool { waiting, _ := l.out.state(); return waiting < 30<<20 })
-	time.Sleep(2 * lim.client.stall) // what must not happen
+	time.Sleep(2 * lim.slow.Stall) // what must not happen
 	readMessages(t, ws, 30, 1<<20)
 }
 
 func TestQueuedMessagesComeBeforeTheCloseFrame(t *testing.T) {
-	l, ws := dialLink(t, quickLimits())
+	l, ws := dialLink(t, quick())
 	for range 20 {
-		l.push(message(100 << 10))
+		l.Push(message(100 << 10))
 	}
-	l.finish(ending{reason: takenOver})
-	l.push(message(1)) // too late
+	l.Finish(Ending{Reason: TakenOver})
+	l.Push(message(1)) // too late
 	readMessages(t, ws, 20, 100<<10)
 	_, _, err := ws.ReadMessage()
 	if closed, ok := err.(*websocket.CloseError); !ok || closed.Code != 4409 || closed.Text != "client id claimed by a newer connection" {
@@ -207,9 +134,9 @@ func TestQueuedMessagesComeBeforeTheCloseFrame(t *testing.T) {
 }
 
 func TestEndingDoesNotWaitForAPeerThatTakesNothing(t *testing.T) {
-	l, _ := dialLink(t, quickLimits())
+	l, _ := dialLink(t, quick())
 	pushMiB(l, 40)
-	l.finish(ending{reason: takenOver})
+	l.Finish(Ending{Reason: TakenOver})
 	select {
 	case <-l.gone:
 	case <-time.After(patience):
@@ -219,7 +146,7 @@ func TestEndingDoesNotWaitForAPeerThatTakesNothing(t *testing.T) {
 
 // A pong comes between two frames, however much is queued.
 func TestPongOvertakesTheQueue(t *testing.T) {
-	l, ws := dialLink(t, defaultLimits)
+	l, ws := dialLink(t, usual())
 	pushMiB(l, 40)
 	read := 0
 	pongAfter := -1

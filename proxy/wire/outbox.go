@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"sync"
@@ -8,7 +8,7 @@ import (
 )
 
 // outbox is the queue of one connection. Any goroutine may push; one writer
-// takes. Nothing here waits or does I/O, so it may be used under Server.mu.
+// takes. Nothing here waits or does I/O, so it may be used under any lock.
 type outbox struct {
 	wake chan struct{} // one slot: the writer has something to look at
 	full int           // bytes; above it [outbox.backlog] gives a channel to wait on
@@ -16,15 +16,15 @@ type outbox struct {
 	mu    sync.Mutex
 	queue []*routing.Message // guarded by mu
 	bytes int                // guarded by mu: queued and being written
-	end   *ending            // guarded by mu: set once, nothing is taken in afterwards
+	end   *Ending            // guarded by mu: set once, nothing is taken in afterwards
 	room  chan struct{}      // guarded by mu: nil when nobody waits
 }
 
-// ending is how a connection is to end.
-type ending struct {
-	reason reason
-	text   string    // what the peer is told; "" is the reason's own text
-	drop   bool      // what is queued is thrown away
+// Ending is how a connection is to end.
+type Ending struct {
+	Reason Reason
+	Text   string    // what the peer is told; "" is the reason's own text
+	Drop   bool      // what is queued is thrown away
 	at     time.Time // when it was decided
 }
 
@@ -38,11 +38,11 @@ func (o *outbox) push(m *routing.Message) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.end != nil {
-		freeMessage(m)
+		Free(m)
 		return 0
 	}
 	o.queue = append(o.queue, m)
-	o.bytes += memory(m)
+	o.bytes += Memory(m)
 	if len(o.queue) == 1 {
 		o.poke()
 	}
@@ -59,12 +59,12 @@ func (o *outbox) poke() {
 
 // take swaps the queue with spare, an emptied earlier batch. A batch that comes
 // with an ending is the last one.
-func (o *outbox) take(spare []*routing.Message) ([]*routing.Message, *ending) {
+func (o *outbox) take(spare []*routing.Message) ([]*routing.Message, *Ending) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	batch := o.queue
 	o.queue = spare[:0]
-	if o.end != nil && o.end.drop {
+	if o.end != nil && o.end.Drop {
 		batch = batch[:0]
 	}
 	return batch, o.end
@@ -97,7 +97,7 @@ func (o *outbox) backlog() <-chan struct{} {
 
 // finish decides how the connection ends. The first decision stands; finish
 // reports whether this was it.
-func (o *outbox) finish(e ending) bool {
+func (o *outbox) finish(e Ending) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.end != nil {
@@ -114,7 +114,7 @@ func (o *outbox) finish(e ending) bool {
 }
 
 // state returns the waiting bytes and the ending, nil while there is none.
-func (o *outbox) state() (int, *ending) {
+func (o *outbox) state() (int, *Ending) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.bytes, o.end

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"strings"
@@ -32,7 +32,7 @@ func TestOutboxKeepsOrderAndWakesOnce(t *testing.T) {
 func TestOutboxCountsUntilWritten(t *testing.T) {
 	o := newOutbox(2000)
 	m := routing.NewMessage(strings.Repeat("x", 3000))
-	size := memory(m)
+	size := Memory(m)
 	if got := o.push(m); got != size {
 		t.Errorf("%d bytes wait, want %d", got, size)
 	}
@@ -44,7 +44,7 @@ func TestOutboxCountsUntilWritten(t *testing.T) {
 	if room == nil {
 		t.Fatal("no backlog above the mark")
 	}
-	o.written(memory(batch[0]))
+	o.written(Memory(batch[0]))
 	select {
 	case <-room:
 	default:
@@ -60,10 +60,10 @@ func TestOutboxEnds(t *testing.T) {
 		o := newOutbox(0)
 		o.push(routing.NewMessage("before"))
 		room := o.backlog()
-		if !o.finish(ending{reason: takenOver, drop: drop}) {
+		if !o.finish(Ending{Reason: TakenOver, Drop: drop}) {
 			t.Error("the first ending did not count")
 		}
-		if o.finish(ending{reason: clientLeft}) {
+		if o.finish(Ending{Reason: ClientLeft}) {
 			t.Error("a second ending counted")
 		}
 		select {
@@ -76,7 +76,7 @@ func TestOutboxEnds(t *testing.T) {
 		if want := map[bool]int{false: 1, true: 0}[drop]; len(batch) != want {
 			t.Errorf("drop %v: %d messages left, want %d", drop, len(batch), want)
 		}
-		if end == nil || end.reason != takenOver {
+		if end == nil || end.Reason != TakenOver {
 			t.Errorf("ending %+v", end)
 		}
 	}

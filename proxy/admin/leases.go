@@ -1,6 +1,49 @@
-package proxy
+package admin
 
 import "github.com/prometheus/client_golang/prometheus"
+
+// LeaseStatus is what /status and /metrics show of sessions and launches.
+type LeaseStatus struct {
+	Sessions  SessionCounts `json:"sessions"`
+	Leases    LeaseCounts   `json:"leases"`
+	Launch    LaunchCounts  `json:"launch"`
+	Admission Admission     `json:"admission"`
+
+	Degraded bool `json:"-"` // something of a session is left, and stays
+}
+
+// SessionCounts are the sessions by their state.
+type SessionCounts struct {
+	Creating           int `json:"creating"`
+	Ready              int `json:"ready"`
+	Closing            int `json:"closing"`
+	CleanupPending     int `json:"cleanup_pending"`
+	LateReleasePending int `json:"late_release_pending"`
+	Tombstones         int `json:"tombstones"`
+	Capacity           int `json:"capacity"`
+}
+
+// LeaseCounts are what was had and given back; active is the difference.
+type LeaseCounts struct {
+	Acquired        int64 `json:"acquired"`
+	Released        int64 `json:"released"`
+	ReleaseFailures int64 `json:"release_failures"`
+	Active          int64 `json:"active"`
+}
+
+// LaunchCounts are the browser's launches by this proxy.
+type LaunchCounts struct {
+	OK              int64  `json:"ok"`
+	Failed          int64  `json:"failed"`
+	LastFailureKind string `json:"last_failure_kind,omitempty"`
+}
+
+// Admission is whether a session that was asked for now would get a browser.
+type Admission struct {
+	BrowserPath string `json:"browser_path,omitempty"`
+	Version     string `json:"version,omitempty"` // while it is up
+	OK          bool   `json:"ok"`
+}
 
 var (
 	descLeaseSessions   = desc("sessions", "Sessions of /v1/sessions, by state; tombstones are of those that were closed.", "state")

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"io"
@@ -39,8 +39,8 @@ func newMessage(size int) *routing.Message {
 	return &routing.Message{Buf: make([]byte, smallestBuffer<<class), Start: routing.Headroom}
 }
 
-// freeMessage gives a message back. The caller is its only owner.
-func freeMessage(m *routing.Message) {
+// Free gives a message back, to be used again. The caller is its only owner.
+func Free(m *routing.Message) {
 	switch size := cap(m.Buf); {
 	case size < smallestBuffer:
 	case size > largestPooled:
@@ -59,7 +59,7 @@ func readMessage(r io.Reader, size int) (*routing.Message, error) {
 		if end == len(m.Buf) {
 			larger := newMessage(2 * len(m.Buf))
 			copy(larger.Buf, m.Buf)
-			freeMessage(m)
+			Free(m)
 			m = larger
 		}
 		n, err := r.Read(m.Buf[end:])
@@ -69,11 +69,11 @@ func readMessage(r io.Reader, size int) (*routing.Message, error) {
 			return m, nil
 		}
 		if err != nil {
-			freeMessage(m)
+			Free(m)
 			return nil, err
 		}
 	}
 }
 
-// memory is what a queued message costs.
-func memory(m *routing.Message) int { return max(len(m.Buf), smallestBuffer) }
+// Memory is what a queued message costs, in bytes.
+func Memory(m *routing.Message) int { return max(len(m.Buf), smallestBuffer) }

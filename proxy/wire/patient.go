@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"crypto/tls"
@@ -54,6 +54,12 @@ func (c *patientConn) Write(p []byte) (written int, err error) {
 			return written, err
 		}
 	}
+}
+
+// ListenTLS serves TLS over what l accepts, so that a link above it can have its
+// writes looked at while they wait.
+func ListenTLS(l net.Listener, config *tls.Config) net.Listener {
+	return tls.NewListener(patientListener{l}, config)
 }
 
 // patientListener puts a patientConn under each connection.

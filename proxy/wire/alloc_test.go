@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/gorilla/websocket"
-	"github.com/rs/zerolog"
 
 	"cdpmux/routing"
 )
@@ -20,10 +19,9 @@ import (
 // each towards the browser. The Router between them has a test of its own.
 func TestHotPathAllocates(t *testing.T) {
 	// the client's side
-	s := New(Config{Logger: zerolog.Nop()})
-	links, end := make(chan *link), make(chan struct{})
+	links, end := make(chan *Link), make(chan struct{})
 	clients := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		links <- s.upgrade(w, r)
+		links <- Accept(w, r, usual().Limits, usual().slow, nil)
 		<-end
 	}))
 	defer clients.Close()
@@ -57,7 +55,7 @@ func TestHotPathAllocates(t *testing.T) {
 		accepted <- ws.NetConn()
 	}))
 	defer browsers.Close()
-	up, err := dial(context.Background(), "ws"+strings.TrimPrefix(browsers.URL, "http"), &s.limits)
+	up, _, err := Dial(context.Background(), "ws"+strings.TrimPrefix(browsers.URL, "http"), usual().Limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,24 +65,20 @@ func TestHotPathAllocates(t *testing.T) {
 	}
 	defer browser.Close()
 
-	var in incoming
+	var env routing.Envelope
 	batch := make([]*routing.Message, 1)
 	buffer := make([]byte, 1024)
-	pass := func(from io.Writer, frame []byte, source, sink *link, scan func(), to io.Reader, size int) func() {
+	pass := func(from io.Writer, frame []byte, source, sink *Link, scan func(text []byte), to io.Reader, size int) func() {
 		return func() {
 			if _, err := from.Write(frame); err != nil {
 				t.Fatal(err)
 			}
-			_, r, err := source.ws.NextReader()
+			m, _, err := source.Read()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if in.msg, err = readMessage(r, source.frames.next()); err != nil {
-				t.Fatal(err)
-			}
-			source.frames.taken()
-			scan()
-			batch[0] = in.msg
+			scan(m.Text())
+			batch[0] = m
 			if err := sink.writeBatch(batch); err != nil {
 				t.Fatal(err)
 			}
@@ -102,13 +96,13 @@ func TestHotPathAllocates(t *testing.T) {
 		most float64
 		run  func()
 	}{
-		{"client to browser", 2, pass(client, frame, down, up.link, func() {
-			if in.refusal = routing.ScanCommand(in.msg.Text(), &in.env); in.refusal != nil {
-				t.Fatal(in.refusal)
+		{"client to browser", 2, pass(client, frame, down, up, func(text []byte) {
+			if refusal := routing.ScanCommand(text, &env); refusal != nil {
+				t.Fatal(refusal)
 			}
 		}, browser, len(frame))},
-		{"browser to client", 1, pass(browser, plain, up.link, down, func() {
-			if !routing.Scan(in.msg.Text(), &in.env) {
+		{"browser to client", 1, pass(browser, plain, up, down, func(text []byte) {
+			if !routing.Scan(text, &env) {
 				t.Fatal("event does not scan")
 			}
 		}, client, len(plain))},

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -43,6 +43,39 @@ func TestFrameSizes(t *testing.T) {
 			t.Fatalf("seed %d: a message too many, of %d bytes", seed, got)
 		}
 	}
+}
+
+// What came together in one read, in whatever pieces, is known to be whole.
+func TestWholeMessagesAreKnown(t *testing.T) {
+	c := &frameConn{on: true}
+	fragment := masked(websocket.TextMessage, "ab")
+	fragment[0] &^= 0x80
+	c.follow(masked(websocket.TextMessage, "ab"))
+	c.follow(masked(websocket.PingMessage, "ab"))
+	c.follow(fragment)
+	if c.taken(); c.more() {
+		t.Error("a message that has only begun is whole")
+	}
+	rest := append(masked(0, "cd"), masked(websocket.TextMessage, "")...)
+	for _, b := range rest {
+		c.follow([]byte{b})
+	}
+	if c.taken(); !c.more() {
+		t.Error("the last one is not whole")
+	}
+	if c.taken(); c.more() {
+		t.Error("there is one more")
+	}
+	for i, want := range []int{2, 2, 0} {
+		if got := c.next(); got != want {
+			t.Errorf("message %d begins with %d bytes, want %d", i, got, want)
+		}
+	}
+}
+
+// masked is one frame of a client, with a mask of zeros.
+func masked(opcode byte, text string) []byte {
+	return append([]byte{0x80 | opcode, 0x80 | byte(len(text)), 0, 0, 0, 0}, text...)
 }
 
 // frameOf is one unmasked frame of a server.

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"encoding/binary"
@@ -67,14 +67,15 @@ func (c *frameConn) end() {
 	}
 }
 
-// taken says that the reader has read a message to its end, and reports
-// whether the next one can be read without waiting for the peer.
-func (c *frameConn) taken() bool {
+// taken says that the reader has read a message to its end.
+func (c *frameConn) taken() {
 	if c.whole > 0 {
 		c.whole--
 	}
-	return c.whole > 0
 }
+
+// more reports whether the next message can be read without waiting for the peer.
+func (c *frameConn) more() bool { return c.whole > 0 }
 
 // frameSize reads the payload length of a frame; false when more of the header
 // is needed.

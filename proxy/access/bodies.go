@@ -1,4 +1,4 @@
-package proxy
+package access
 
 import (
 	"errors"
@@ -8,10 +8,14 @@ import (
 	"time"
 )
 
-// bodies bounds what requests may make us wait for: a body that is read has to
+// Bodies bounds what requests may make us wait for: a body that is read has to
 // come in time, and not too many are awaited at once; one that nobody reads is
 // not awaited at all.
-type bodies struct{ awaited atomic.Int32 }
+type Bodies struct {
+	Most int // awaited at once; to read one more is an error
+
+	awaited atomic.Int32
+}
 
 var errBodies = errors.New("too many requests whose bodies have not come; try again")
 
@@ -21,15 +25,16 @@ type slowBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	limit   time.Duration
-	all     *bodies
+	all     *Bodies
 	begun   bool
 	ended   bool // nobody waits for it any more
 	whole   bool // all of it has come
 }
 
-// bound gives the body of a request its bounds. done is called when the request
-// is answered; net/http then reads what has come of the body, and no more.
-func (b *bodies) bound(w http.ResponseWriter, r *http.Request, limit time.Duration) (done func()) {
+// Bound gives the body of a request its bounds: limit is what it may take from
+// when it is first read. done is called when the request is answered; net/http
+// then reads what has come of the body, and no more.
+func (b *Bodies) Bound(w http.ResponseWriter, r *http.Request, limit time.Duration) (done func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
@@ -46,7 +51,7 @@ func (b *bodies) bound(w http.ResponseWriter, r *http.Request, limit time.Durati
 func (b *slowBody) Read(p []byte) (int, error) {
 	if !b.begun {
 		b.begun = true
-		if b.all.awaited.Add(1) > mostWaiting {
+		if b.all.awaited.Add(1) > int32(b.all.Most) {
 			b.end()
 			return 0, errBodies
 		}

@@ -1,13 +1,35 @@
-package proxy
+package admin
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"cdpmux/proxy/wire"
+	"cdpmux/routing"
 )
+
+// Snapshot is what a scrape of /metrics reads of a server.
+type Snapshot struct {
+	Status           Status
+	Totals           Totals // with what open connections have carried
+	Routed           routing.Totals
+	Closed           [wire.ReasonCount]int64 // connections of clients
+	BrowserQueue     int                     // bytes that wait for the browser
+	WrongCredentials int64
+}
+
+// Registry has the metrics of a server, which read is asked for at each scrape,
+// and those of the process.
+func Registry(read func() Snapshot) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collector{read}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
 
 // collector reads the server's counts when /metrics is asked for. None of its
 // labels is free text or a client: each has a closed list of values, but for
 // the one store of cdpmux_info.
-type collector struct{ s *Server }
+type collector struct{ read func() Snapshot }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("cdpmux_"+name, help, labels, nil)
@@ -60,7 +82,8 @@ func (collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
 func (c collector) Collect(out chan<- prometheus.Metric) {
-	st, life, snap := c.s.snapshot()
+	snap := c.read()
+	st, life := &snap.Status, lifeOf(snap.Status.Browser.Life)
 	put := func(kind prometheus.ValueType, d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, kind, value, labels...)
 	}
@@ -75,49 +98,58 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		gauge(descBrowser, one(st.Browser.State == state), state)
 	}
 	for _, outcome := range startOutcomes {
-		total(descStarts, int64(snap.starts[outcome]), outcome)
+		total(descStarts, int64(snap.Totals.starts[outcome]), outcome)
 	}
-	for kind, n := range snap.failures {
+	for kind, n := range snap.Totals.failures {
 		total(descStartFailures, int64(n), kind)
 	}
 	for _, outcome := range stopOutcomes {
-		total(descStops, int64(snap.stops[outcome]), outcome)
+		total(descStops, int64(snap.Totals.stops[outcome]), outcome)
 	}
-	total(descReconnects, int64(snap.reconnects))
+	total(descReconnects, int64(snap.Totals.reconnects))
 	gauge(descBreaker, one(life.BreakerOpen))
 	gauge(descRelaunches, life.Relaunches)
 	gauge(descDraining, one(st.Draining))
 
+	clients, tabs, queue, most := map[string]int{}, map[string]int{}, 0, 0
+	for _, c := range st.Clients {
+		clients[c.State]++
+		queue += c.QueuedBytes
+		most = max(most, c.QueuedBytes)
+		for _, t := range c.Tabs {
+			tabs[t.State]++
+		}
+	}
 	for _, state := range clientStates {
-		gauge(descClients, snap.clients[state], state)
+		gauge(descClients, clients[state], state)
 	}
 	gauge(descConnections, st.Counts.Conns)
 	for _, state := range tabStates {
-		gauge(descTabs, snap.tabs[state], state)
+		gauge(descTabs, tabs[state], state)
 	}
 	gauge(descStrays, st.Counts.Strays)
 	gauge(descTargets, st.Counts.Targets)
 	gauge(descSessions, st.Counts.Sessions)
-	total(descEvictions, int64(snap.Evictions))
+	total(descEvictions, int64(snap.Routed.Evictions))
 	total(descTurnedAway, st.TurnedAway)
-	total(descWrong, c.s.wrong.Load())
-	for r := clientLeft; r < reasonCount; r++ {
-		total(descClosed, snap.closed[r], r.info().label)
+	total(descWrong, snap.WrongCredentials)
+	for r := wire.ClientLeft; r < wire.ReasonCount; r++ {
+		total(descClosed, snap.Closed[r], r.Info().Label)
 	}
 
-	for p, names := range [peers][2]string{ofClients: {"from_clients", "to_clients"}, ofBrowser: {"from_browser", "to_browser"}} {
-		of := snap.carried[p]
-		total(descMessages, of.received.messages, names[0])
-		total(descMessages, of.sent.messages, names[1])
-		total(descBytes, of.received.bytes, names[0])
-		total(descBytes, of.sent.bytes, names[1])
+	for p, names := range [peers][2]string{OfClients: {"from_clients", "to_clients"}, OfBrowser: {"from_browser", "to_browser"}} {
+		of := snap.Totals.Carried[p]
+		total(descMessages, of.Received.Messages, names[0])
+		total(descMessages, of.Sent.Messages, names[1])
+		total(descBytes, of.Received.Bytes, names[0])
+		total(descBytes, of.Sent.Bytes, names[1])
 	}
 	gauge(descPending, st.Counts.Requests)
 	gauge(descHeld, st.Counts.Held)
-	out <- histogram(descLatency, &snap.Latency)
-	gauge(descQueue, snap.queue)
-	gauge(descMost, snap.most)
-	gauge(descUpQueue, snap.browserQueue)
+	out <- histogram(descLatency, &snap.Routed.Latency)
+	gauge(descQueue, queue)
+	gauge(descMost, most)
+	gauge(descUpQueue, snap.BrowserQueue)
 
 	gauge(descDownloading, st.Downloads.Active)
 	total(descDownloads, st.Downloads.Arrived, "arrived")
@@ -133,4 +165,15 @@ func one(yes bool) int {
 		return 1
 	}
 	return 0
+}
+
+// histogram is the waits in the form that Prometheus wants.
+func histogram(d *prometheus.Desc, l *routing.Latency) prometheus.Metric {
+	buckets, n := make(map[float64]uint64, len(routing.LatencyBounds)), uint64(0)
+	for i, bound := range routing.LatencyBounds {
+		n += l.Buckets[i]
+		buckets[bound.Seconds()] = n
+	}
+	n += l.Buckets[len(routing.LatencyBounds)]
+	return prometheus.MustNewConstHistogram(d, n, l.Sum.Seconds(), buckets)
 }

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestReadMessageKeepsTextAndHeadroom(t *testing.T) {
 			if size > smallestBuffer && cap(m.Buf) > 5*(size+routing.Headroom)/2 { // grown to twice that, by a spare
 				t.Errorf("%d bytes lie in a buffer of %d", size, cap(m.Buf))
 			}
-			freeMessage(m)
+			Free(m)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestReadMessageFails(t *testing.T) {
 // says, whatever made it.
 func TestPooledBuffersAreLargeEnough(t *testing.T) {
 	for size := 1; size <= 2*largestPooled; size = size*3/2 + 1 {
-		freeMessage(&routing.Message{Buf: make([]byte, 0, size)})
+		Free(&routing.Message{Buf: make([]byte, 0, size)})
 	}
 	for size := 1; size <= 2*largestPooled; size += 511 {
 		m := newMessage(size)
