@@ -36,7 +36,7 @@ type Envelope struct {
 // top-level members begin and end and checks nothing else. It reports false
 // for a text that is no object, or none that Chrome would write.
 func Scan(text []byte, env *Envelope) bool {
-	return len(text) >= largeReply && scanLarge(text, env) || scanAll(text, env)
+	return scanEnds(text, env) || scanAll(text, env)
 }
 
 func scanAll(text []byte, env *Envelope) bool {
