@@ -329,6 +329,43 @@ func TestErrorsDoNotRepeatACredential(t *testing.T) {
 	}
 }
 
+// Behind a proxy that the operator does not know of, all seem to come from this
+// machine: what one of them has sent on needs a credential, and is told
+// addresses that have one.
+func TestWhatAnotherProxySentOnNeedsACredential(t *testing.T) {
+	s := startGuarded(t, false, func(s *testServer) { s.cfg.Auth.Forwarded = true })
+	for _, header := range []string{
+		"Forwarded: for=192.0.2.1", "Via: 1.1 edge", "x-forwarded-for: 127.0.0.1", "X-Forwarded-Host: localhost", "X-FORWARDED-PROTO: http", "X-Real-IP:",
+	} {
+		for _, d := range doors {
+			headers := []string{header}
+			if d.upgrade {
+				headers = append(headers, upgradeHeaders)
+			}
+			if status, body := s.request(t, d.line, headers...); status != 401 || !strings.Contains(body, `"unauthenticated"`) || !strings.Contains(body, "--trusted-proxy and --public-url") {
+				t.Errorf("%s with %s: %d %q", d.line, header, status, body)
+			}
+		}
+		for _, right := range []string{bearer + testToken, basicHeader("x", testAdmin)} {
+			if status, body := s.request(t, "GET /client-a/json/version", header, right); status != 200 || !strings.Contains(body, s.addr+testKeys.Path("a", nil)+`"`) {
+				t.Errorf("%s with %.20s…: %d %q", header, right, status, body)
+			}
+		}
+		if status, body := s.request(t, "GET /json/version", header, bearer+testToken); status != 200 || !strings.Contains(body, s.addr+"/t/") {
+			t.Errorf("%s at the root: %d %q", header, status, body)
+		}
+		if status, _ := s.request(t, "GET "+testKeys.Path("a", nil)+"/json/list", header); status != 200 {
+			t.Errorf("%s with the capability: %d", header, status)
+		}
+		if status, _ := s.request(t, "GET /healthz", header); status != 200 {
+			t.Errorf("/healthz with %s: %d", header, status)
+		}
+	}
+	if status, body := s.request(t, "GET /client-a/json/version"); status != 200 || strings.Contains(body, "/t/") {
+		t.Errorf("what nobody sent on: %d %q", status, body)
+	}
+}
+
 func TestForwardedHeaders(t *testing.T) {
 	forwarded := []string{"X-Forwarded-Proto: https", "X-Forwarded-Host: cdp.example.com", "X-Forwarded-For: 192.0.2.1"}
 	socket := func(s *testServer, headers ...string) string {

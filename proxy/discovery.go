@@ -54,7 +54,7 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, a address)
 	}
 	socket := a.base
 	if a.prefix == "" {
-		socket += s.handOut()
+		socket += s.handOut(a.guarded)
 	}
 	sendJSON(w, http.StatusOK, jsonObject(map[string]string{
 		"Browser":              v.Product,
@@ -70,12 +70,12 @@ func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request, a address)
 
 // handOut makes a client id for whoever asks who they are, and returns its
 // path, which is enough by itself as in [Server.clientPath].
-func (s *Server) handOut() string {
+func (s *Server) handOut(guarded bool) string {
 	id := randomID()
 	s.mu.Lock()
 	s.handed.add(id)
 	s.mu.Unlock()
-	if s.cfg.Auth.Required {
+	if guarded {
 		return s.keys().Path(id, nil)
 	}
 	return "/devtools/browser/" + id

@@ -32,7 +32,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sendText(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	a.base, a.digest = v.base+s.clientPath(v, a), v.digest
+	a.base, a.digest, a.guarded = v.base+s.clientPath(v, a), v.digest, v.guarded
 	if a.client != "" && !s.enters(a) {
 		sendUnauthenticated(w)
 		return
@@ -97,6 +97,7 @@ type address struct {
 	page      string // target id of a page socket
 	base      string // what the addresses begin with that discovery gives out
 	digest    string // of the lease whose capability opened it; "": none did
+	guarded   bool   // addresses that are given out must have a capability
 }
 
 // parseAddress reads a path. Its errors are texts for the user.

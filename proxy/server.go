@@ -60,8 +60,9 @@ type Config struct {
 
 // Auth says what clients have to show.
 type Auth struct {
-	Token    string // the store token; "" lets nobody in by it
-	Required bool   // without a token or capability nobody is let in
+	Token     string // the store token; "" lets nobody in by it
+	Required  bool   // without a token or capability nobody is let in
+	Forwarded bool   // nor is anything that another proxy has sent on
 }
 
 // Server is the proxy of one browser.

@@ -13,11 +13,12 @@ import (
 
 // visitor is who sent a request, and where the addresses that it is told begin.
 type visitor struct {
-	level  access.Level
-	path   string // as it was sent, without the capability
-	key    string // what stood before it: "/t/<capability>", or nothing
-	digest string // of the lease that the capability is of
-	base   string // "ws://host", or what Config.PublicURL says, without a "/" at the end
+	level   access.Level
+	guarded bool   // it comes in by a credential alone
+	path    string // as it was sent, without the capability
+	key     string // what stood before it: "/t/<capability>", or nothing
+	digest  string // of the lease that the capability is of
+	base    string // "ws://host", or what Config.PublicURL says, without a "/" at the end
 }
 
 // letIn finds out who sent a request and whether it may be looked at. Otherwise
@@ -26,6 +27,7 @@ type visitor struct {
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request, path string) (visitor, bool) {
 	peer := s.cfg.TrustedProxies.Peer(r)
 	v := visitor{path: path, base: s.base(r, peer)}
+	v.guarded = s.cfg.Auth.Required || s.cfg.Auth.Forwarded && access.Forwarded(r.Header)
 	door := s.door()
 	if origin := r.Header.Get("Origin"); s.ownPost(r, path, peer.Host, origin) {
 		door.Origins = append([]string{origin}, door.Origins...)
@@ -59,6 +61,9 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request, path string) (vis
 	case v.level == access.Nobody && s.cfg.Auth.Required:
 		sendUnauthenticated(w)
 		return v, false
+	case v.level == access.Nobody && v.guarded:
+		sendChallenge(w, forwarded)
+		return v, false
 	}
 	return v, true
 }
@@ -82,7 +87,7 @@ func (s *Server) opens(keys access.Keys, capability, path string) (digest string
 // Such an address is enough by itself: who sent a token with this request may
 // send none with the next.
 func (s *Server) clientPath(v visitor, a address) string {
-	if v.key == "" && a.prefix != "" && s.cfg.Auth.Required {
+	if v.key == "" && a.prefix != "" && v.guarded {
 		return s.keys().Path(a.client, nil)
 	}
 	return v.key + a.prefix
@@ -124,6 +129,14 @@ func SocketURL(u *url.URL) string {
 var unauthenticated = problem{
 	Text: "a credential is missing or wrong", Kind: "unauthenticated",
 	Next:   "send Authorization: Bearer with what stands in run/<store>.token of the state directory, or use the address that cdpmux url prints",
+	status: http.StatusUnauthorized,
+}
+
+// forwarded is the answer to who would be let in without a credential, were it
+// known that no other machine is behind it.
+var forwarded = problem{
+	Text: "a reverse proxy has sent this on, perhaps for another machine: it needs a token", Kind: unauthenticated.Kind,
+	Next:   "start cdpmux with --trusted-proxy and --public-url for that proxy, and use the address that cdpmux url prints",
 	status: http.StatusUnauthorized,
 }
 

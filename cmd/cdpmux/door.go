@@ -115,6 +115,7 @@ func (d *doorOptions) publicURL() (*url.URL, error) {
 // configure puts into c what the flags say for an address.
 func (d *doorOptions) configure(c *proxy.Config, listen string, log zerolog.Logger) (err error) {
 	c.Auth.Required = d.required(listen)
+	c.Auth.Forwarded = d.auth.value == "auto" && d.public == ""
 	if c.TrustedProxies, err = d.proxies(); err != nil {
 		return err
 	}

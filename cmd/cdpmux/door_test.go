@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
+
+	"cdpmux/proxy"
 )
 
 // doorOf parses flags as serve does, with an address among them or not.
@@ -48,6 +51,26 @@ func TestWhereACredentialIsRequired(t *testing.T) {
 			t.Errorf("%q: %v", flags, err)
 		} else if got := o.door.required(o.listen); got != want {
 			t.Errorf("%q: required %v, want %v", flags, got, want)
+		}
+	}
+}
+
+// What another proxy has sent on is let in without a credential only by an
+// operator who has said so.
+func TestWhereForwardedRequestsNeedACredential(t *testing.T) {
+	for flags, want := range map[string]bool{
+		"":                          true,
+		"--listen unix:/run/x/s":    true,
+		"--auth none":               false,
+		"--public-url http://[::1]": false,
+	} {
+		o, err := doorOf(t, flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c proxy.Config
+		if err := o.door.configure(&c, o.listen, zerolog.Nop()); err != nil || c.Auth.Required || c.Auth.Forwarded != want {
+			t.Errorf("%q: %+v, %v; want %v", flags, c.Auth, err, want)
 		}
 	}
 }

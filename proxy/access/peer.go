@@ -49,6 +49,17 @@ func (p Proxies) Peer(r *http.Request) Peer {
 	return peer
 }
 
+// Forwarded reports whether a request says that another proxy has sent it on:
+// then whoever made it may be on any machine.
+func Forwarded(h http.Header) bool {
+	for name := range h {
+		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" || name == "Via" || name == "X-Real-Ip" {
+			return true
+		}
+	}
+	return false
+}
+
 func (p Proxies) trust(addr netip.Addr) bool {
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
