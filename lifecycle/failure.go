@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Failure is why a browser could not be had, in a form that programs (Kind)
+// Failure is why something could not be had, a browser mostly, in a form that programs (Kind)
 // and people (Text, Next) can act on.
 type Failure struct {
 	Kind  string        `json:"kind"`
@@ -17,9 +17,12 @@ type Failure struct {
 	Retry time.Duration `json:"retry,omitempty"` // when it may be worth another try; 0: the kind says
 }
 
-// The kinds of Failure. There are no others.
+// The kinds of Failure. There are no others: package proxy, which has some of
+// its own, takes its kinds from these.
 const (
 	AccountConflict      = "account_conflict"
+	AdminOnly            = "admin_only"
+	BadRequest           = "bad_request"
 	BreakerOpen          = "breaker_open"
 	BrowserCapacity      = "browser_capacity"
 	BrowserInUse         = "browser_in_use"
@@ -37,6 +40,7 @@ const (
 	LaunchSandbox        = "launch_sandbox"
 	LaunchTimeout        = "launch_timeout"
 	NoDisplay            = "no_display"
+	NoPicture            = "no_picture"
 	ProfileDenied        = "profile_denied"
 	ProfileForeignHost   = "profile_foreign_host"
 	ProfileInUse         = "profile_in_use"
@@ -66,6 +70,8 @@ var kinds = map[string]struct {
 	next      string
 }{
 	AccountConflict:      {503, false, time.Minute, "stop the stores of the other account first; one account can be used on a machine at a time"},
+	AdminOnly:            {401, false, 0, "send Authorization: Bearer with what stands in run/<store>.admin of the state directory"},
+	BadRequest:           {400, false, 0, "correct the call"},
 	BreakerOpen:          {503, true, time.Minute, "look into the log for why the browser ends, then wait for the next trial"},
 	BrowserCapacity:      {503, true, 10 * time.Second, "stop a browser that is not needed, or allow more"},
 	BrowserInUse:         {409, true, 10 * time.Second, "wait until its clients have left, or force it"},
@@ -83,6 +89,7 @@ var kinds = map[string]struct {
 	LaunchSandbox:        {503, false, time.Minute, "serve as another user, or add --no-sandbox"},
 	LaunchTimeout:        {504, true, 10 * time.Second, "try again, or allow more with --start-timeout"},
 	NoDisplay:            {503, false, time.Minute, "set DISPLAY, or add --headless"},
+	NoPicture:            {502, true, 10 * time.Second, "show the tab in its window, or try again when its page is quiet"},
 	ProfileDenied:        {503, false, time.Minute, "give a directory that this user can write to with --profile"},
 	ProfileForeignHost:   {503, false, time.Minute, "stop that Chrome; if it is gone for good, delete SingletonLock in the profile"},
 	ProfileInUse:         {503, true, 10 * time.Second, "close that Chrome, or choose another directory with --profile"},
