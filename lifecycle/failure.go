@@ -102,7 +102,7 @@ var kinds = map[string]struct {
 	StoreLocked:          {423, false, time.Minute, "cdpmux enable --store NAME makes it usable again"},
 	TmpdirTooLong:        {503, false, time.Minute, "let /run/cdpmux or /tmp be writable"},
 	Unauthenticated:      {401, false, 0, "send Authorization: Bearer with what stands in run/<store>.token of the state directory"},
-	UnknownCall:          {404, false, 0, "see the calls of sessions in the README"},
+	UnknownCall:          {404, false, 0, "call one of these: GET, POST /v1/sessions, GET /v1/sessions/{id}, POST /v1/sessions/{id}/close, POST /v1/sessions/{id}/heartbeat"},
 	UnknownSession:       {404, false, 0, "see cdpmux session list"},
 	UnknownStore:         {404, false, 0, "ask the proxy of that store: cdpmux stores list"},
 	ZiniaoDenied:         {503, false, time.Minute, "log in to the Ziniao client and give the account its WebDriver permission"},

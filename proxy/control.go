@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,10 +30,15 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path strin
 		id, rest, _ = strings.Cut(rest, "/")
 		call = "/v1/clients/{id}/" + rest
 	}
-	do, known := controls[r.Method+" "+call]
+	c, known := controls[call]
 	switch {
 	case !known:
-		sendText(w, http.StatusNotFound, "no such call: "+r.Method+" "+path)
+		s.sendProblem(w, s.noSuchCall(path))
+	case r.Method != c.method:
+		w.Header().Set("Allow", c.method)
+		s.sendProblem(w, problem{
+			Text: path + " is not for " + r.Method, Kind: unknownCall, Next: "send it with " + c.method, status: http.StatusMethodNotAllowed,
+		})
 	case call != "/v1/browser/start" && !s.admin(w, r):
 	case call == "/v1/clients/{id}/trace":
 		s.serveTrace(w, r, id)
@@ -43,7 +49,7 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path strin
 			return
 		}
 		body.id = id
-		answer, err := do(s, r, body)
+		answer, err := c.do(s, r, body)
 		if err != nil {
 			s.sendProblem(w, problemOf(err))
 			return
@@ -55,6 +61,21 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path strin
 		}
 		send(w, http.StatusOK, jsonType, string(text)+"\n")
 	}
+}
+
+const unknownCall = "unknown_call"
+
+// noSuchCall says which calls there are.
+func (s *Server) noSuchCall(path string) problem {
+	var list []string
+	if s.cfg.Leases != nil {
+		list = append(list, "POST "+sessionsPath)
+	}
+	for path, c := range controls {
+		list = append(list, c.method+" "+path)
+	}
+	slices.Sort(list)
+	return problem{Text: "no such call: " + path, Kind: unknownCall, Next: "call one of these: " + strings.Join(list, ", "), status: http.StatusNotFound}
 }
 
 // badRequest is a call that cannot be meant.
@@ -76,18 +97,24 @@ type controlBody struct {
 	id string // from the path
 }
 
-var controls map[string]func(*Server, *http.Request, controlBody) (any, error)
+// control is a call by its path.
+type control struct {
+	method string
+	do     func(*Server, *http.Request, controlBody) (any, error)
+}
+
+var controls map[string]control
 
 func init() { // not at the declaration: the calls lead back to the table
-	controls = map[string]func(*Server, *http.Request, controlBody) (any, error){
-		"POST /v1/browser/start":           (*Server).controlStart,
-		"POST /v1/browser/stop":            (*Server).controlStop,
-		"GET /v1/browser":                  func(s *Server, _ *http.Request, _ controlBody) (any, error) { return s.Status().Browser, nil },
-		"POST /v1/hold":                    (*Server).controlHold,
-		"POST /v1/drain":                   (*Server).controlDrain,
-		"POST /v1/clients/{id}/close":      (*Server).controlClient,
-		"POST /v1/clients/{id}/tabs/close": (*Server).controlTabs,
-		"GET /v1/clients/{id}/trace":       nil, // its answer has no end
+	controls = map[string]control{
+		"/v1/browser/start":           {"POST", (*Server).controlStart},
+		"/v1/browser/stop":            {"POST", (*Server).controlStop},
+		"/v1/browser":                 {"GET", func(s *Server, _ *http.Request, _ controlBody) (any, error) { return s.Status().Browser, nil }},
+		"/v1/hold":                    {"POST", (*Server).controlHold},
+		"/v1/drain":                   {"POST", (*Server).controlDrain},
+		"/v1/clients/{id}/close":      {"POST", (*Server).controlClient},
+		"/v1/clients/{id}/tabs/close": {"POST", (*Server).controlTabs},
+		"/v1/clients/{id}/trace":      {"GET", nil}, // its answer has no end
 	}
 }
 

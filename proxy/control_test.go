@@ -39,12 +39,23 @@ func TestControlRefusesWhatCannotBeMeant(t *testing.T) {
 		{"POST", "/v1/hold", `{"ttl_s":"x"}`, 400, "bad_request"},
 		{"POST", "/v1/clients/a.b/close", ``, 400, "bad_request"},
 		{"POST", "/v1/browser/stop", `{}`, 409, "browser_in_use"}, // not ours
-		{"GET", "/v1/hold", ``, 404, ""},
-		{"POST", "/v1/clients/a/else", ``, 404, ""},
+		{"GET", "/v1/hold", ``, 405, "unknown_call"},
+		{"POST", "/v1/clients/a/trace", ``, 405, "unknown_call"},
+		{"POST", "/v1/clients/a/else", ``, 404, "unknown_call"},
+		{"POST", "/v1/clients/{id}/else", ``, 404, "unknown_call"},
+		{"GET", "/v1/sessions", ``, 404, "unknown_call"}, // there are none here
+		{"GET", "/v1/", ``, 404, "unknown_call"},
 	} {
 		if status, answer := s.call(t, c.method, c.path, c.body); status != c.status || !strings.Contains(answer, c.kind) {
 			t.Errorf("%s %s %s: want %d %s, got %d %s", c.method, c.path, c.body, c.status, c.kind, status, answer)
 		}
+	}
+	_, header, body := s.get(t, "/v1/nothing")
+	if !strings.Contains(body, `"next":"call one of these: GET /v1/browser, GET /v1/clients/{id}/trace, POST /v1/browser/start, `) || header.Get("Retry-After") != "" {
+		t.Errorf("no such call: %v %s", header, body)
+	}
+	if _, header, body := s.get(t, "/v1/drain"); header.Get("Allow") != "POST" || !strings.Contains(body, `"next":"send it with POST"`) {
+		t.Errorf("another method: %v %s", header, body)
 	}
 	if status, _, _ := s.get(t, "/v1/browser"); status != 401 {
 		t.Errorf("without the token: want 401, got %d", status)

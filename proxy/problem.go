@@ -93,7 +93,9 @@ func (p problem) line() string { return fmt.Sprintf("%s: %s; %s", p.Kind, p.Text
 
 func (s *Server) sendProblem(w http.ResponseWriter, p problem) {
 	body, _ := json.Marshal(p) // strings and a bool
-	after := cmp.Or(p.after, s.limits.retry)
-	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+	if p.Retryable || p.after > 0 || p.status == http.StatusServiceUnavailable {
+		after := cmp.Or(p.after, s.limits.retry)
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+	}
 	send(w, p.status, jsonType, string(body)+"\n")
 }

@@ -55,7 +55,18 @@ func (r *Registry) ServeSessions(w http.ResponseWriter, req *http.Request, opera
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	sendError(w, errNoCall)
+	switch {
+	case rest == "":
+		w.Header().Set("Allow", "GET, POST")
+	case call == "close", call == "heartbeat":
+		w.Header().Set("Allow", "POST")
+	case id != "" && call == "":
+		w.Header().Set("Allow", "GET")
+	default:
+		sendError(w, errNoCall)
+		return
+	}
+	sendError(w, errMethod)
 }
 
 // maxBody is above every request that can be meant.

@@ -145,3 +145,27 @@ func TestParseCreate(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsThatThereAreNot(t *testing.T) {
+	k, _ := server(t)
+	for call, want := range map[string]struct {
+		status int
+		allow  string
+	}{
+		"PUT " + Path:                   {405, "GET, POST"},
+		"DELETE " + Path + "/x":         {405, "GET"},
+		"GET " + Path + "/x/close":      {405, "POST"},
+		"PUT " + Path + "/x/heartbeat":  {405, "POST"},
+		"POST " + Path + "/x/close/now": {404, ""},
+		"GET " + Path + "/x/tabs":       {404, ""},
+		"POST " + Path + "/":            {404, ""},
+	} {
+		method, path, _ := strings.Cut(call, " ")
+		rec := httptest.NewRecorder()
+		k.ServeSessions(rec, httptest.NewRequest(method, path, nil), false)
+		if body := rec.Body.String(); rec.Code != want.status || rec.Header().Get("Allow") != want.allow ||
+			!strings.Contains(body, `"failure_kind":"unknown_call"`) || !strings.Contains(body, "/v1/sessions/{id}/heartbeat") {
+			t.Errorf("%s: %d, Allow %q, %s; want %+v", call, rec.Code, rec.Header().Get("Allow"), body, want)
+		}
+	}
+}

@@ -22,6 +22,7 @@ var (
 	errUnfinished = &lifecycle.Failure{Kind: lifecycle.SessionReleaseFailed, Text: "what the session held before is not released yet"}
 	errUnknown    = &lifecycle.Failure{Kind: lifecycle.UnknownSession, Text: "no such session"}
 	errNoCall     = &lifecycle.Failure{Kind: lifecycle.UnknownCall, Text: "no such call of sessions"}
+	errMethod     = methodError{&lifecycle.Failure{Kind: lifecycle.UnknownCall, Text: "this call of sessions has another method"}}
 	errOperator   = &lifecycle.Failure{Kind: lifecycle.SessionForbidden, Text: "this lists everybody's sessions: it needs the admin token", Hint: "use cdpmux session list"}
 )
 
@@ -29,6 +30,11 @@ var (
 type goneError struct{ *lifecycle.Failure }
 
 func (goneError) Status() int { return http.StatusGone }
+
+// methodError is a call that there is, but not by this method.
+type methodError struct{ *lifecycle.Failure }
+
+func (methodError) Status() int { return http.StatusMethodNotAllowed }
 
 // unwritten says that nothing is promised, because the disk does not take it.
 // Where the disk has the file is nothing for a caller.
