@@ -49,16 +49,16 @@ func (s *Server) LeaseURLs(r *http.Request, client string, digest []byte) (ws, h
 
 // Tenant is what a lease gives its client.
 type Tenant struct {
-	Digest []byte         // its capability is made with it
-	TabCap *int           // nil: as all; 0: any number
-	Grace  *time.Duration // nil: as all
+	Digest  []byte         // its capability is made with it
+	TabCap  *int           // nil: as all; 0: any number
+	Grace   *time.Duration // nil: as all
+	Closing bool           // nobody is let in any more
 }
 
 // tenant is a client id that belongs to a lease. Server.mu guards it.
 type tenant struct {
 	Tenant
-	closing bool // nobody is let in any more
-	last    time.Time
+	last time.Time
 }
 
 // Reserve gives a place to a client id, which from then on admits only who has
@@ -141,7 +141,7 @@ func (s *Server) mayEnter(a address) bool {
 	if t == nil {
 		return a.digest == ""
 	}
-	return !t.closing && a.digest == string(t.Digest)
+	return !t.Closing && a.digest == string(t.Digest)
 }
 
 // seen notes that a client came or left.
@@ -190,7 +190,7 @@ func (s *Server) Release(ctx context.Context, id string) error {
 	gone := &leaving{id, make(chan struct{})}
 	s.mu.Lock()
 	if t := s.tenants[id]; t != nil {
-		t.closing = true
+		t.Closing = true
 	}
 	out := s.router.ReleaseClient(time.Now(), id, s.actions)
 	s.leaving = append(s.leaving, gone)

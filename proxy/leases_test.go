@@ -172,6 +172,22 @@ func TestReserve(t *testing.T) {
 	}
 }
 
+// A lease of before whose release failed holds its place and lets nobody in.
+func TestReserveOfWhatIsBeingReleased(t *testing.T) {
+	s, path := leased(t, Tenant{Closing: true}, nil)
+	if _, resp, err := proxytest.DialErr(t.Context(), s.ws(path), nil); err == nil || resp == nil || resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("let in: %v, %v", resp, err)
+	}
+	if status, _, body := s.get(t, path+"/json/list"); status != http.StatusUnauthorized {
+		t.Errorf("its list: HTTP %d %s", status, body)
+	}
+	if err := s.Release(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	s.Free("a")
+	proxytest.Dial(t, s.ws("/client-a"))
+}
+
 // Its tabs and its grace are its own, those of others stay as they are.
 func TestTenantHasTabCapAndGraceOfItsOwn(t *testing.T) {
 	tabs, grace := 1, time.Duration(0)

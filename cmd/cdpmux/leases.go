@@ -55,8 +55,9 @@ func (l *leases) open(o *serveOptions, home *lifecycle.Home, store *lifecycle.St
 		Store: store.Slug, ID: store.ID, Journal: path, Capacity: int(o.maxClients), StartTimeout: timeout, Log: l.log,
 		World: lease.World{
 			Refused: server.Refused,
-			Reserve: func(c lease.Client, digest []byte, before bool) error {
-				return server.Reserve(c.Name, proxy.Tenant{Digest: digest, TabCap: c.TabCap, Grace: graceOf(c)}, before)
+			Reserve: func(c lease.Client, digest []byte, s lease.State) error {
+				tenant := proxy.Tenant{Digest: digest, TabCap: c.TabCap, Grace: graceOf(c), Closing: s == lease.ReleaseFailed}
+				return server.Reserve(c.Name, tenant, s != lease.Creating)
 			},
 			Start: l.start, Release: l.release, Free: server.Free,
 			Activity: func(client string) (a lease.Activity) {

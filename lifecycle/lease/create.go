@@ -81,7 +81,7 @@ func (r *Registry) begin(q Request) (rec *record, f *flight, replayed bool, err 
 func (r *Registry) make(rec *record, f *flight) {
 	err := r.world.Refused()
 	if err == nil {
-		err = r.world.Reserve(rec.client, rec.digest, false)
+		err = r.world.Reserve(rec.client, rec.digest, Creating)
 	}
 	if err != nil {
 		r.unmade(rec, f, err)

@@ -53,12 +53,12 @@ func TestJournalOutlivesTheProxy(t *testing.T) {
 	_, err := k.stop(closing(3))
 	wantKind(t, "close", err, lifecycle.SessionReleaseFailed)
 
-	w.set(func() { w.places = map[string]bool{} })
+	w.set(func() { w.places = map[string]State{} })
 	next := k.reopen(w)
 	if c := next.Counts(); c.Sessions.Ready != 1 || c.Sessions.CleanupPending != 1 || c.Sessions.Tombstones != 2 || c.Leases.Active != 2 {
 		t.Errorf("after the restart: %+v", c)
 	}
-	if !w.places["client-1"] || !w.places["client-3"] || w.places["client-2"] {
+	if w.places["client-1"] != Ready || w.places["client-3"] != ReleaseFailed || len(w.places) != 2 {
 		t.Errorf("places: %v", w.places)
 	}
 	again, replayed, err := next.create(request(1))

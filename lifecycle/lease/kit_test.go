@@ -29,7 +29,7 @@ const patience = 20 * time.Second
 type world struct {
 	mu       sync.Mutex
 	capacity int
-	places   map[string]bool
+	places   map[string]State // as they were reserved
 	inUse    map[string]bool
 	active   map[string]Activity
 	refused  error
@@ -41,22 +41,22 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{capacity: 2, places: map[string]bool{}, inUse: map[string]bool{}, active: map[string]Activity{}}
+	return &world{capacity: 2, places: map[string]State{}, inUse: map[string]bool{}, active: map[string]Activity{}}
 }
 
 func (w *world) world() World {
 	return World{
 		Refused: func() error { w.mu.Lock(); defer w.mu.Unlock(); return w.refused },
-		Reserve: func(c Client, _ []byte, before bool) error {
+		Reserve: func(c Client, _ []byte, s State) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			switch {
-			case !before && (w.inUse[c.Name] || w.places[c.Name]):
+			case s == Creating && (w.inUse[c.Name] || w.places[c.Name] != ""):
 				return &lifecycle.Failure{Kind: lifecycle.ClientInUse, Text: "in use"}
-			case !before && len(w.places) >= w.capacity:
+			case s == Creating && len(w.places) >= w.capacity:
 				return &lifecycle.Failure{Kind: lifecycle.CapacityUnavailable, Text: "full"}
 			}
-			w.places[c.Name] = true
+			w.places[c.Name] = s
 			return nil
 		},
 		Start: func(ctx context.Context) (Receipt, error) {

@@ -56,9 +56,10 @@ type World struct {
 	Refused func() error
 
 	// Reserve gives a place to a client id, which from then on admits only
-	// who has the capability of this digest. The id must not be in use,
-	// unless the lease is one of before.
-	Reserve func(c Client, digest []byte, before bool) error
+	// who has the capability of this digest. The id of a lease that is
+	// Creating must not be in use. One of before is Ready, or ReleaseFailed,
+	// and then lets nobody in.
+	Reserve func(c Client, digest []byte, s State) error
 
 	// Start has the browser up, and says how that went.
 	Start func(ctx context.Context) (Receipt, error)
@@ -112,7 +113,7 @@ func Open(cfg Config) (*Registry, error) {
 		}
 		r.counts.Acquired++
 		rec.touched = cfg.Now()
-		if err := r.world.Reserve(rec.client, rec.digest, true); err != nil {
+		if err := r.world.Reserve(rec.client, rec.digest, rec.state); err != nil {
 			r.log.Error().Err(err).Str("session", rec.id).Msg("a session of before got no place")
 		}
 	}
