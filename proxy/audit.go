@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -23,18 +24,20 @@ type Audit struct {
 	// static after OpenAudit
 	file *os.File
 	log  zerolog.Logger
+	room int           // lines that may be held
 	end  chan struct{} // closed by Close
 	done chan struct{} // closed when all is written
 
 	mu      sync.Mutex // guards the rest
-	lines   []byte     // not written yet
+	lines   []decided  // to write
 	more    *sync.Cond // there are some
+	held    int        // those, and the ones of the write under way
 	written chan struct{}
 	closing bool
 }
 
 const (
-	auditRoom  = 1 << 20         // bytes of lines that may wait
+	auditRoom  = 8192            // lines that may be held
 	auditRetry = time.Second     // after a write that failed
 	auditClose = 5 * time.Second // for what is left at the end
 )
@@ -53,7 +56,7 @@ func OpenAudit(path string, log zerolog.Logger) (*Audit, error) {
 		file.Close()
 		return nil, err
 	}
-	a := &Audit{file: file, log: log, end: make(chan struct{}), done: make(chan struct{}), written: make(chan struct{})}
+	a := &Audit{file: file, log: log, room: auditRoom, end: make(chan struct{}), done: make(chan struct{}), written: make(chan struct{})}
 	a.more = sync.NewCond(&a.mu)
 	go a.writeLoop()
 	return a, nil
@@ -69,14 +72,18 @@ type auditLine struct {
 	Why      string `json:"why,omitempty"`
 }
 
-// put adds a decision and never waits.
+// decided is a decision that has no line yet.
+type decided struct {
+	at time.Time
+	*routing.Decision
+}
+
+// put adds a decision, which nobody changes any more, and never waits.
 func (a *Audit) put(d *routing.Decision) {
-	line, _ := json.Marshal(auditLine{ // strings
-		time.Now().UTC().Format("2006-01-02T15:04:05.000Z07:00"), d.Client, d.Method, d.Target, d.Kind, d.Why,
-	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lines = append(append(a.lines, line...), '\n')
+	a.lines = append(a.lines, decided{time.Now(), d})
+	a.held++
 	a.more.Signal()
 }
 
@@ -88,7 +95,7 @@ func (a *Audit) wait(gone <-chan struct{}) {
 	}
 	for {
 		a.mu.Lock()
-		if len(a.lines) < auditRoom {
+		if a.held < a.room {
 			a.mu.Unlock()
 			return
 		}
@@ -107,7 +114,9 @@ func (a *Audit) wait(gone <-chan struct{}) {
 // writeLoop writes the lines that have come together, until Close.
 func (a *Audit) writeLoop() {
 	defer close(a.done)
-	var taken []byte
+	var taken []decided
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
 	for {
 		a.mu.Lock()
 		for len(a.lines) == 0 && !a.closing {
@@ -119,10 +128,17 @@ func (a *Audit) writeLoop() {
 		}
 		a.lines, taken = taken[:0], a.lines
 		a.mu.Unlock()
-		if !a.write(taken) {
+		text.Reset()
+		for _, d := range taken {
+			at := d.at.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+			_ = lines.Encode(auditLine{at, d.Client, d.Method, d.Target, d.Kind, d.Why}) // strings
+		}
+		if !a.write(text.Bytes()) {
 			return
 		}
 		a.mu.Lock()
+		a.held -= len(taken)
+		clear(taken)
 		close(a.written)
 		a.written = make(chan struct{})
 		a.mu.Unlock()
@@ -148,7 +164,7 @@ func (a *Audit) write(text []byte) bool {
 		}
 		if !told {
 			told = true
-			a.log.Error().Err(err).Msg("the audit cannot be written: clients wait once 1 MiB of it is held; make room on its disk")
+			a.log.Error().Err(err).Msg("the audit cannot be written: clients wait once 8192 lines of it are held; make room on its disk")
 		}
 	}
 }
