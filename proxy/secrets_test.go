@@ -100,7 +100,6 @@ func TestLogKeepsSecrets(t *testing.T) {
 		c.Call("", "Browser.getVersion", nil)
 		end(c)
 	}
-	s.browser.Drop()
 	await(t, "the line of every end", func() bool {
 		text := log.String()
 		for reason := range ends {
@@ -108,8 +107,10 @@ func TestLogKeepsSecrets(t *testing.T) {
 				return false
 			}
 		}
-		return strings.Contains(text, "browser connection lost") && strings.Contains(text, "--tab-cap): closing ")
+		return strings.Contains(text, "--tab-cap): closing ")
 	})
+	s.browser.Drop()
+	await(t, "the line of the lost browser", func() bool { return strings.Contains(log.String(), "browser connection lost") })
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	for _, line := range lines {
 		if strings.Contains(line, secret) || strings.Contains(line, "shop.example") {
