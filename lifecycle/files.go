@@ -113,6 +113,10 @@ func (h *Home) StoreAddr(slug string) (string, error) {
 // RunDir makes and returns the directory of the daemons' sockets and pid files.
 func (h *Home) RunDir() (string, error) { return h.sub("run") }
 
+// TmpDir makes and returns the directory in which each session of an agent's
+// tool has its folder. The wrapper scripts make those.
+func (h *Home) TmpDir() (string, error) { return h.sub("tmp") }
+
 // RecordFile is where a store's keeper says which browser runs.
 func (h *Home) RecordFile(slug string) (string, error) {
 	dir, err := h.sub("state")

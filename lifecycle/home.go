@@ -54,7 +54,7 @@ func (h *Home) Dir() string { return h.dir }
 // the tokens. What is missing is no fault.
 func (h *Home) Check() error {
 	faults := []error{checkPrivate(h.dir)}
-	for _, name := range []string{"bin", "downloads", "log", "profiles", "run", "state", "stores"} {
+	for _, name := range []string{"bin", "downloads", "log", "profiles", "run", "state", "stores", "tmp"} {
 		if err := checkPrivate(filepath.Join(h.dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			faults = append(faults, err)
 		}

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,10 +19,12 @@ import (
 	"cdpmux/routing"
 )
 
-// Reaper ends the browser-harness daemons that agents have left behind. It
-// judges the sessions of its own store only, <slug>-<8 of the task>[-wN].
+// Reaper ends the browser-harness daemons that agents have left behind, and
+// removes what is left of their sessions. It judges those of its own store
+// only, <slug>-<8 of the task>[-wN].
 type Reaper struct {
 	Dir      string   // where the daemons keep bu-<session>.pid and .sock
+	Tmp      string   // where each session has a folder of its name: the tool's log and screenshots
 	Slug     string   // of the store; web for the store-less browser
 	AnyTasks bool     // task ids are not only hex: the store's task format "any"
 	Others   []string // slugs of the home's other stores, whose sessions may look like ours
@@ -44,7 +47,7 @@ type InUse struct {
 // Reaped is what a pass did, by session.
 type Reaped struct {
 	Ended   []string `json:"ended"`   // daemons
-	Cleaned []string `json:"cleaned"` // files of a daemon that was gone
+	Cleaned []string `json:"cleaned"` // files or folder of a daemon that was gone
 	Kept    []string `json:"kept"`
 }
 
@@ -112,24 +115,16 @@ func (r Reaper) each(ctx context.Context, judge func(daemon) reapVerdict) (done 
 	if proc.Boot() == "" {
 		return done, errors.New("daemons cannot be told apart on this system, so none is ended")
 	}
-	format := "[0-9a-fA-F]{8}"
-	if r.AnyTasks {
-		format = "[A-Za-z0-9_]{1,8}"
-	}
-	session := regexp.MustCompile("^bu-(" + regexp.QuoteMeta(r.Slug) + "-(" + format + `(-w[1-9][0-9]*)?))\.pid$`)
+	session := r.sessions()
 	entries, err := os.ReadDir(r.Dir)
 	if err != nil {
 		return done, err
 	}
 	for _, e := range entries {
-		m := session.FindStringSubmatch(e.Name())
-		if m == nil {
-			continue
-		}
-		name, part := m[1], m[2]
-		if slices.ContainsFunc(r.Others, func(slug string) bool {
-			return len(slug) > len(r.Slug) && (name == slug || strings.HasPrefix(name, slug+"-"))
-		}) {
+		name, isPID := strings.CutSuffix(e.Name(), ".pid")
+		name, isBU := strings.CutPrefix(name, "bu-")
+		part, ours := session(name)
+		if !isPID || !isBU || !ours {
 			continue
 		}
 		id, age := r.look(name)
@@ -150,7 +145,73 @@ func (r Reaper) each(ctx context.Context, judge func(daemon) reapVerdict) (done 
 			done.Ended = append(done.Ended, name)
 		}
 	}
-	return done, nil
+	err = r.folders(&done, judge)
+	return done, err
+}
+
+// sessions returns the test for a session of ours, which also says what its
+// name has behind the slug.
+func (r Reaper) sessions() func(name string) (part string, ours bool) {
+	format := "[0-9a-fA-F]{8}"
+	if r.AnyTasks {
+		format = "[A-Za-z0-9_]{1,8}"
+	}
+	session := regexp.MustCompile("^" + regexp.QuoteMeta(r.Slug) + "-(" + format + "(-w[1-9][0-9]*)?)$")
+	return func(name string) (string, bool) {
+		m := session.FindStringSubmatch(name)
+		if m == nil || slices.ContainsFunc(r.Others, func(slug string) bool {
+			return len(slug) > len(r.Slug) && (name == slug || strings.HasPrefix(name, slug+"-"))
+		}) {
+			return "", false
+		}
+		return m[1], true
+	}
+}
+
+// folders removes the folders of sessions in which nothing runs, if judge
+// would have ended a daemon as old as the last call of the tool: each call
+// makes a file in the folder.
+func (r Reaper) folders(done *Reaped, judge func(daemon) reapVerdict) error {
+	entries, err := os.ReadDir(r.Tmp)
+	if err != nil {
+		return err
+	}
+	session, old := r.sessions(), map[string]bool{}
+	for _, e := range entries {
+		part, ours := session(e.Name())
+		fi, err := e.Info() // of a link, not of where it leads
+		if err != nil || !ours || !fi.IsDir() || !ownedByUs(fi) {
+			continue
+		}
+		if judge(daemon{part, true, time.Since(fi.ModTime())}) == endDaemon {
+			old[e.Name()] = true
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	// Not every process of a session has a pid file: the tool itself has none.
+	if err := proc.Each(func(i proc.Info) {
+		if i.Dead() {
+			return
+		}
+		for entry := range strings.SplitSeq(string(proc.Environ(i.PID)), "\x00") {
+			if name, ok := strings.CutPrefix(entry, "BU_NAME="); ok {
+				delete(old, name)
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if err := os.RemoveAll(filepath.Join(r.Tmp, name)); err != nil {
+			return err
+		}
+		if !slices.Contains(done.Ended, name) && !slices.Contains(done.Cleaned, name) {
+			done.Cleaned = append(done.Cleaned, name)
+		}
+	}
+	return nil
 }
 
 // look finds the daemon of a session by its pid file. The zero ID: there is

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -79,7 +80,7 @@ func TestReaperPass(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(dir, "bu-shop-6a2b3c4d.pid"), long, long); err != nil {
 		t.Fatal(err)
 	}
-	r := Reaper{Dir: dir, Slug: "shop", MinAge: -1}
+	r := Reaper{Dir: dir, Tmp: t.TempDir(), Slug: "shop", MinAge: -1}
 
 	got, err := r.Pass(t.Context(), InUse{Clients: []string{"2a2b3c4d-5e6f"}})
 	want := "{[shop-1a2b3c4d-w1 shop-1a2b3c4d] [shop-3a2b3c4d shop-4a2b3c4d shop-5a2b3c4d shop-6a2b3c4d] [shop-2a2b3c4d]}"
@@ -102,10 +103,74 @@ func TestReaperPass(t *testing.T) {
 	}
 }
 
+// A session's folder goes when nothing runs in it and its client is away, be
+// it that its daemon has ended by itself long ago; and no other.
+func TestReaperRemovesFolders(t *testing.T) {
+	dir, tmp, kept := t.TempDir(), t.TempDir(), t.TempDir()
+	write(t, filepath.Join(kept, "file"), "", 0o600)
+	long := time.Now().Add(-time.Hour)
+	folder := func(session string) {
+		t.Helper()
+		path := filepath.Join(tmp, session)
+		err := errors.Join(os.MkdirAll(filepath.Join(path, "shots"), 0o700), os.Symlink(kept, filepath.Join(path, "elsewhere")), os.Chtimes(path, long, long))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink(kept, filepath.Join(tmp, "shop-aaaaaaaa")), os.Chtimes(kept, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(tmp, "shop-bbbbbbbb"), "no folder", 0o600)
+	for _, session := range []string{
+		"shop-1f2b3c4d", "shop-2f2b3c4d-w1", "shop-3f2b3c4d", "shop-4f2b3c4d", "shop-5f2b3c4d", "shop-6f2b3c4d", // ours
+		"shop", "shop-aux", "shop-2-1f2b3c4d", "web-1f2b3c4d",
+	} {
+		folder(session)
+	}
+	fakeDaemon(t, dir, "shop-3f2b3c4d", waits)
+	if err := os.Remove(filepath.Join(dir, "bu-shop-3f2b3c4d.pid")); err != nil {
+		t.Fatal(err)
+	}
+	used := filepath.Join(tmp, "shop-4f2b3c4d") // by a call just now
+	if err := os.Chtimes(used, time.Now(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	pidFile(t, dir, "shop-5f2b3c4d", "no pid")
+	pidFile(t, dir, "shop-6f2b3c4d", "no pid")
+	r := Reaper{Dir: dir, Tmp: tmp, Slug: "shop", MinAge: time.Minute}
+
+	got, err := r.Pass(t.Context(), InUse{Clients: []string{"6f2b3c4d-5e6f"}, Tasks: []string{"2f2b3c4d-5e6f"}})
+	if want := "{[] [shop-5f2b3c4d shop-6f2b3c4d shop-1f2b3c4d] []}"; err != nil || fmt.Sprint(got) != want {
+		t.Errorf("%v, %v, want %s", got, err, want)
+	}
+	left := func(want string) {
+		t.Helper()
+		var names []string
+		entries, err := os.ReadDir(tmp)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		if got := fmt.Sprint(names); err != nil || got != want {
+			t.Errorf("left: %s, %v, want %s", got, err, want)
+		}
+	}
+	left("[shop shop-2-1f2b3c4d shop-2f2b3c4d-w1 shop-3f2b3c4d shop-4f2b3c4d shop-6f2b3c4d shop-aaaaaaaa shop-aux shop-bbbbbbbb web-1f2b3c4d]")
+
+	// A task that is over needs its folders no more, its daemon's too.
+	last := fakeDaemon(t, dir, "shop-4f2b3c4d", `exec perl -e sleep -- "$0" "$1"`) // without children that would outlive it
+	if got, err := r.EndTask(t.Context(), "4f2b3c4d-5e6f"); err != nil || len(got.Ended) != 1 || len(got.Cleaned) > 0 || last.Alive() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	left("[shop shop-2-1f2b3c4d shop-2f2b3c4d-w1 shop-3f2b3c4d shop-6f2b3c4d shop-aaaaaaaa shop-aux shop-bbbbbbbb web-1f2b3c4d]")
+	if _, err := os.Stat(filepath.Join(kept, "file")); err != nil {
+		t.Errorf("where a link leads: %v", err)
+	}
+}
+
 func TestReaperKeepsTheYoung(t *testing.T) {
 	dir := t.TempDir()
 	id := fakeDaemon(t, dir, "shop-1a2b3c4d", waits)
-	r := Reaper{Dir: dir, Slug: "shop", MinAge: ReapMinAge(time.Second, 0)}
+	r := Reaper{Dir: dir, Tmp: t.TempDir(), Slug: "shop", MinAge: ReapMinAge(time.Second, 0)}
 	if got, err := r.Pass(t.Context(), InUse{}); err != nil || len(got.Kept) != 1 || !id.Alive() {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -118,7 +183,7 @@ func TestReaperKeepsTheYoung(t *testing.T) {
 func TestReaperTaskFormat(t *testing.T) {
 	dir := t.TempDir()
 	id := fakeDaemon(t, dir, "shop-my_task", waits)
-	r := Reaper{Dir: dir, Slug: "shop", MinAge: -1}
+	r := Reaper{Dir: dir, Tmp: t.TempDir(), Slug: "shop", MinAge: -1}
 	if got, err := r.Pass(t.Context(), InUse{}); err != nil || len(got.Ended) > 0 {
 		t.Errorf("hex format: %+v, %v", got, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/mailru/easyjson"
 )
 
-// firstID is the first id that the browser hears. Ten digits are never
+// firstID is the least id that the browser hears. Ten digits are never
 // shorter than what fits in an int32, so a reply's id is put back in place.
 const firstID = 1_000_000_000
 

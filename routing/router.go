@@ -92,11 +92,12 @@ type Config struct {
 	Rules          *Rules        // the operator's; nil: none
 	Audit          bool          // say of each command what became of it
 	SocketGrace    time.Duration // tabs that HTTP made stay so long after their last page socket, or without any
+	FirstID        int32         // that the browser hears, at least 1e9: one that outlives this Router and still answers it must not meet the same id in the next
 }
 
 // New returns a Router whose browser is down.
 func New(cfg Config) *Router {
-	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, caps: map[string]int{}, lastID: firstID - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging, keepLast: cfg.KeepLastPage, openSchemes: cfg.AllowSchemes, rules: cfg.Rules, audit: cfg.Audit}
+	r := &Router{windows: cfg.Windows, clearing: cfg.AllowClearing, conns: map[ConnID]*conn{}, clients: map[string]*client{"": {}}, remembered: map[string]kept{}, caps: map[string]int{}, lastID: max(firstID, cfg.FirstID) - 1, tabCap: cfg.TabCap, rejectTabs: cfg.RejectTabs, socketGrace: cfg.SocketGrace, staging: cfg.Staging, keepLast: cfg.KeepLastPage, openSchemes: cfg.AllowSchemes, rules: cfg.Rules, audit: cfg.Audit}
 	r.deadlines.times = times
 	r.deadlines.times[limitLong] = cfg.RequestTimeout
 	r.forget()

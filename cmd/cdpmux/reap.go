@@ -34,7 +34,9 @@ func reapCommand() *cobra.Command {
 The proxy of each store is asked for its clients; a daemon goes when its client
 is neither connected nor awaited, and its task not among --active-tasks. Young
 daemons stay; so do those of a store that is not served, does not answer, or
-has not been served for long.
+has not been served for long. With a daemon goes its session's folder in tmp/
+of the state directory, which has the tool's log and screenshots; so does that
+of a daemon which ended by itself.
 
 With --task, that task's daemons and workers go at once, in every store, and
 its clients are closed with their tabs: call this when a task has ended.`,

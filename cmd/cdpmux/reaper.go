@@ -32,6 +32,10 @@ func reaperOf(home *lifecycle.Home, store *lifecycle.Store, minAge time.Duration
 	if err != nil {
 		return lifecycle.Reaper{}, err
 	}
+	tmp, err := home.TmpDir()
+	if err != nil {
+		return lifecycle.Reaper{}, err
+	}
 	stores, err := home.Stores()
 	if err != nil {
 		return lifecycle.Reaper{}, err
@@ -39,7 +43,7 @@ func reaperOf(home *lifecycle.Home, store *lifecycle.Store, minAge time.Duration
 	if time.Duration(proc.Now()-server.Ticks)*10*time.Millisecond <= minAge {
 		minAge = never
 	}
-	r := lifecycle.Reaper{Dir: dir, Slug: sessionBase(store.Slug), AnyTasks: store.TaskFormat == "any", MinAge: minAge, Log: log}
+	r := lifecycle.Reaper{Dir: dir, Tmp: tmp, Slug: sessionBase(store.Slug), AnyTasks: store.TaskFormat == "any", MinAge: minAge, Log: log}
 	for _, s := range stores {
 		if s.Slug != store.Slug {
 			r.Others = append(r.Others, sessionBase(s.Slug))

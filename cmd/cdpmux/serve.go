@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -172,6 +173,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 			KeepLastPage: keeper != nil && keeper.KeepLastPage(),
 			AllowSchemes: o.allowSchemes, Rules: rules,
 			TabCap: int(o.tabCap), RejectTabs: o.tabCapPolicy.value == "reject",
+			FirstID: 1e9 + rand.Int32N(1e9), // of a pipe's proxies, each is the same client to Chrome
 		},
 		Logger:     log,
 		Grace:      time.Duration(o.grace),

@@ -25,14 +25,15 @@ func (k *keeper) ladder() lifecycle.Receipt {
 	case k.gone():
 		receipt.Method = lifecycle.MethodCrashed
 	default:
+		asked, again := waits.quit()
 		k.pipe.quit()
-		done := k.await(waits.Close)
+		done := k.await(asked)
 		watch.Done("close", done)
 		if !done {
 			receipt.Escalated = true
 			k.pipe.close()
-			_ = k.rec.Root.Signal(syscall.SIGINT)
-			done = k.await(waits.Interrupt)
+			_ = k.rec.Root.Signal(syscall.SIGINT) // once: the second one kills
+			done = k.await(again)
 			watch.Done("interrupt", done)
 		}
 		if !done {

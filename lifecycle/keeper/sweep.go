@@ -10,12 +10,6 @@ import (
 	"cdpmux/lifecycle/proc"
 )
 
-// askAgain is how long a swept Chrome may take before it is asked once more to
-// quit. One that was told to make a tab while it was quitting closes its
-// windows and stays (7 of 20 that were told so all the time); asked again, it
-// quits in half a second.
-const askAgain = 5 * time.Second
-
 // Sweep ends what is left of an incarnation whose keeper is gone, and removes
 // its record when it is verified gone. Its root had the end of its pipe as the
 // request to quit, and gets a second one; only what does not do so is killed.
@@ -30,13 +24,13 @@ func Sweep(path string, rec *Record, waits Waits) lifecycle.Receipt {
 		receipt.Removed = r.clear()
 	} else {
 		r.findRoot()
-		first := min(waits.Close, askAgain)
-		gone := r.rootGone(first)
+		asked, again := waits.quit()
+		gone := r.rootGone(asked)
 		watch.Done("close", gone)
 		if !gone {
 			receipt.Escalated = true
 			_ = rec.Root.Signal(syscall.SIGINT) // once: the second one kills
-			gone = r.rootGone(waits.Close - first + waits.Interrupt)
+			gone = r.rootGone(again)
 			watch.Done("interrupt", gone)
 		}
 		if !gone {
