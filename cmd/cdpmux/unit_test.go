@@ -17,7 +17,7 @@ var unitKeys = map[string][]string{
 		"Type", "NotifyAccess", "User", "Group", "Environment", "EnvironmentFile", "ExecStart", "StateDirectory",
 		"StateDirectoryMode", "RuntimeDirectory", "RuntimeDirectoryMode", "RuntimeDirectoryPreserve", "UMask",
 		"TimeoutStartSec", "WatchdogSec", "KillMode", "TimeoutStopSec", "Delegate", "OOMPolicy", "Restart", "RestartSec",
-		"RestartPreventExitStatus", "LimitNOFILE", "NoNewPrivileges", "RestrictSUIDSGID", "CapabilityBoundingSet",
+		"RestartPreventExitStatus", "LimitCORE", "LimitNOFILE", "NoNewPrivileges", "RestrictSUIDSGID", "CapabilityBoundingSet",
 		"AmbientCapabilities", "ProtectSystem", "ProtectHome", "PrivateTmp", "ProtectKernelTunables",
 		"ProtectKernelModules", "ProtectKernelLogs", "ProtectHostname", "LockPersonality", "RestrictRealtime",
 		"RestrictAddressFamilies",
@@ -55,6 +55,9 @@ func TestUnit(t *testing.T) {
 		if have[key] != want {
 			t.Errorf("%s=%s, want %s", key, have[key], want)
 		}
+	}
+	if !strings.Contains(have["Environment"], "GOTRACEBACK=crash") {
+		t.Error("a panic would exit with 2, after which the unit is not started again")
 	}
 	// What would break Chrome's sandbox, or hide its cgroups.
 	for _, key := range []string{"RestrictNamespaces", "MemoryDenyWriteExecute", "SystemCallFilter", "ProtectControlGroups"} {
