@@ -214,11 +214,12 @@ type Picture struct {
 	Active    time.Time // the last message of a client, or a human's doing
 }
 
-// Sweep stops the browser when idle says so of what there is now.
+// Sweep stops the browser when idle says so of what there is now. One that was
+// not started here stays.
 func (s *Server) Sweep(idle func(Picture) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.up != nil && s.starting == nil && s.stopping == nil && !s.closing && idle(s.picture()) {
+	if s.cfg.Life.Stop != nil && s.up != nil && s.starting == nil && s.stopping == nil && !s.closing && idle(s.picture()) {
 		s.stop("nobody has used it")
 	}
 }
