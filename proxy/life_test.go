@@ -1,6 +1,10 @@
 package proxy
 
 import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,4 +84,161 @@ func TestSweep(t *testing.T) {
 		return s.Status().Browser.State == "stopped"
 	})
 	proxytest.Dial(t, s.ws("/client-a")).Call("", "Browser.getVersion", nil)
+}
+
+// ends are the answers of Life.Stop, one after the other; asked has what it
+// was asked for.
+type ends struct {
+	answers chan bool
+	asked   chan bool // hung
+}
+
+func newEnds(s *testServer) ends {
+	e := ends{make(chan bool), make(chan bool, 16)}
+	s.limits.cleanup = time.Millisecond
+	s.cfg.Life.Stop = func(hung bool) (any, bool) {
+		e.asked <- hung
+		select {
+		case verified := <-e.answers:
+			return nil, verified
+		case <-s.ctx.Done():
+			return nil, true
+		}
+	}
+	return e
+}
+
+// next waits for the next end and has it verified or not.
+func (e ends) next(t *testing.T, wantHung, verified bool) {
+	t.Helper()
+	select {
+	case hung := <-e.asked:
+		if hung != wantHung {
+			t.Errorf("ended as a browser that hangs: %v, want %v", hung, wantHung)
+		}
+	case <-time.After(patience):
+		t.Fatal("nothing is ended")
+	}
+	select {
+	case e.answers <- verified:
+	case <-time.After(patience):
+		t.Fatal("nobody waits for the end")
+	}
+}
+
+// What is left of a browser is tried again. Until that is over, nobody is
+// given the next one.
+func TestCleanUp(t *testing.T) {
+	var e ends
+	s := startServer(t, func(s *testServer) { e = newEnds(s) })
+	proxytest.Dial(t, s.ws("/client-a")).Call("", "Browser.getVersion", nil)
+	stopped := make(chan bool)
+	go func() {
+		_, verified, _ := s.StopBrowser(t.Context(), true)
+		stopped <- verified
+	}()
+	e.next(t, false, false)
+	if <-stopped {
+		t.Error("said to be verified")
+	}
+	e.next(t, false, false)
+	if hung := <-e.asked; hung {
+		t.Error("tried again as a browser that hangs")
+	}
+	if state := s.Status().Browser.State; state != "cleanup_pending" {
+		t.Errorf("state: want cleanup_pending, got %s", state)
+	}
+	c := proxytest.Dial(t, s.ws("/client-a"))
+	pending := c.Go("", "Browser.getVersion", nil)
+	await(t, "held command", func() bool { return s.Stats().Held == 1 })
+	if n := s.starts.Load(); n != 1 {
+		t.Errorf("started while the last browser is being ended: %d starts", n)
+	}
+	e.answers <- true
+	if _, err := pending.Wait(); err != nil {
+		t.Errorf("who came meanwhile: %v", err)
+	}
+	if state := s.Status().Browser.State; state != "ready" {
+		t.Errorf("state: want ready, got %s", state)
+	}
+}
+
+// A start that succeeds is proof that nothing is left, and its browser is not
+// the one that was to be ended.
+func TestCleanUpSparesTheNextBrowser(t *testing.T) {
+	var e ends
+	starting := make(chan struct{})
+	s := startServer(t, func(s *testServer) {
+		e = newEnds(s)
+		s.address = func(ctx context.Context) (string, error) {
+			if s.starts.Load() > 1 {
+				select {
+				case <-starting:
+				case <-ctx.Done():
+				}
+			}
+			return s.browser.URL(), nil
+		}
+	})
+	proxytest.Dial(t, s.ws("/client-a")).Call("", "Browser.getVersion", nil)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		_, _, _ = s.StopBrowser(t.Context(), true)
+	}()
+	await(t, "the end", func() bool { return len(e.asked) == 1 })
+	c := proxytest.Dial(t, s.ws("/client-a"))
+	pending := c.Go("", "Browser.getVersion", nil) // its start waits for the end, and begins with it
+	await(t, "held command", func() bool { return s.Stats().Held == 1 })
+	e.next(t, false, false)
+	<-stopped
+	await(t, "the start", func() bool { return s.starts.Load() == 2 })
+	select {
+	case <-e.asked:
+		t.Fatal("ended while the next one is being started")
+	case <-time.After(50 * s.limits.cleanup): // rounds of trying again
+	}
+	close(starting)
+	if _, err := pending.Wait(); err != nil {
+		t.Error(err)
+	}
+	if state := s.Status().Browser.State; state != "ready" {
+		t.Errorf("state: want ready, got %s", state)
+	}
+	again := make(chan error)
+	go func() {
+		_, verified, err := s.StopBrowser(t.Context(), true)
+		if err == nil && !verified {
+			err = errors.New("not verified")
+		}
+		again <- err
+	}()
+	e.next(t, false, true)
+	if err := <-again; err != nil {
+		t.Error(err)
+	}
+}
+
+// A browser that hung counts as one, also when all of it goes at a later try.
+func TestCleanUpOfABrowserThatHung(t *testing.T) {
+	var e ends
+	var away atomic.Bool
+	s := startServer(t, func(s *testServer) {
+		e = newEnds(s)
+		quickRedials(s)
+		s.address = func(context.Context) (string, error) {
+			if away.Load() {
+				return "", io.ErrUnexpectedEOF
+			}
+			return s.browser.URL(), nil
+		}
+	})
+	c := proxytest.Dial(t, s.ws("/client-a"))
+	c.Call("", "Browser.getVersion", nil)
+	away.Store(true)
+	s.browser.Drop()
+	e.next(t, true, false)
+	c.CloseStatus() // the start that follows is in vain
+	e.next(t, true, true)
+	await(t, "the end", func() bool { return s.Status().Browser.State == "stopped" })
 }
