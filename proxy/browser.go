@@ -70,7 +70,7 @@ func (s *Server) runStart(st *start) {
 		return
 	}
 	if err != nil && s.stopping != nil {
-		st.err = errStopped
+		st.err = browserStopping
 		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonBrowserStopped, errStopped.Error(), s.actions))
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -148,6 +149,7 @@ func TestCleanUp(t *testing.T) {
 	if state := s.Status().Browser.State; state != "cleanup_pending" {
 		t.Errorf("state: want cleanup_pending, got %s", state)
 	}
+	s.wantReady(t, 503, "processes")
 	c := proxytest.Dial(t, s.ws("/client-a"))
 	pending := c.Go("", "Browser.getVersion", nil)
 	await(t, "held command", func() bool { return s.Stats().Held == 1 })
@@ -161,6 +163,7 @@ func TestCleanUp(t *testing.T) {
 	if state := s.Status().Browser.State; state != "ready" {
 		t.Errorf("state: want ready, got %s", state)
 	}
+	s.wantReady(t, 200, "ready")
 }
 
 // A start that succeeds is proof that nothing is left, and its browser is not
@@ -241,4 +244,66 @@ func TestCleanUpOfABrowserThatHung(t *testing.T) {
 	c.CloseStatus() // the start that follows is in vain
 	e.next(t, true, true)
 	await(t, "the end", func() bool { return s.Status().Browser.State == "stopped" })
+}
+
+func (s *testServer) wantReady(t *testing.T, want int, words string) {
+	t.Helper()
+	if status, _, text := s.get(t, "/readyz"); status != want || !strings.Contains(text, words) {
+		t.Errorf("/readyz: want %d with %q, got %d %q", want, words, status, text)
+	}
+}
+
+// Who would have to wait for the browser, or would be turned away, is told.
+func TestNotReady(t *testing.T) {
+	var away, open atomic.Bool
+	s := startServer(t, func(s *testServer) {
+		s.limits.redialWait, s.limits.redialMax = time.Hour, time.Hour
+		s.cfg.Life.Refused = func(up bool) error {
+			if open.Load() && !up {
+				return errors.New("breaker is open")
+			}
+			return nil
+		}
+		s.address = func(context.Context) (string, error) {
+			if away.Load() {
+				return "", io.ErrUnexpectedEOF
+			}
+			return s.browser.URL(), nil
+		}
+	})
+	open.Store(true)
+	s.wantReady(t, 503, "breaker is open")
+	open.Store(false)
+	s.wantReady(t, 200, "ready")
+	proxytest.Dial(t, s.ws("/client-a")).Call("", "Browser.getVersion", nil)
+	open.Store(true)
+	s.wantReady(t, 200, "ready") // there is one
+	open.Store(false)
+	away.Store(true)
+	s.browser.Drop()
+	await(t, "a pause", func() bool { return s.Status().Browser.State == "degraded" })
+	s.wantReady(t, 503, "lost")
+}
+
+// Who waits over HTTP for a browser that is stopped hears so.
+func TestStopDuringAStart(t *testing.T) {
+	s := startServer(t, func(s *testServer) {
+		s.cfg.Life.Stop = func(bool) (any, bool) { return nil, true }
+		s.address = func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+	})
+	answered := make(chan problem, 1)
+	go func() {
+		_, err := s.Server.browser(t.Context())
+		answered <- problemOf(err)
+	}()
+	await(t, "the start", func() bool { return s.starts.Load() == 1 })
+	if _, _, err := s.StopBrowser(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+	if p := <-answered; p.Kind != "browser_stopping" || p.status != 503 || !p.Retryable {
+		t.Errorf("told %+v", p)
+	}
 }
