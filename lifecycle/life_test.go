@@ -155,7 +155,7 @@ func TestLifeCountsLaunchesOnly(t *testing.T) {
 }
 
 func TestLifeStops(t *testing.T) {
-	l, b := newLife(t, "")
+	l, _ := newLife(t, "")
 	for range 10 { // wanted stops never count
 		if _, err := l.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func TestLifeStops(t *testing.T) {
 	if l.Refused() == nil {
 		t.Error("replaced 4 times, and not refused")
 	}
-	l, b = newLife(t, "")
+	l, b := newLife(t, "")
 	_, _ = l.Start(t.Context())
 	for range 4 { // what is left of one is tried again
 		l.Replace(t.Context())
@@ -181,7 +181,7 @@ func TestLifeStops(t *testing.T) {
 	}
 	b.receipt = Receipt{Survivors: 1}
 	l.Stop(t.Context())
-	if v := l.View(); v.State != StatePending && v.State != StateRefused {
+	if v := l.View(); v.State != StatePending {
 		t.Errorf("state %s", v.State)
 	}
 }
