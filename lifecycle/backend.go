@@ -49,6 +49,7 @@ type Receipt struct {
 	Escalated   bool     `json:"escalated"`           // more than the first polite request was needed
 	Killed      int      `json:"killed"`              // processes that got SIGKILL
 	Survivors   int      `json:"survivors"`
+	Left        []int    `json:"left,omitempty"`    // their pids
 	Removed     []string `json:"removed,omitempty"` // singleton, port_file, tmpdir, cgroup
 	Verified    bool     `json:"verified"`          // no process of the browser is left
 	DataRisk    bool     `json:"data_risk"`         // cookies of the last 30 s may be lost

@@ -70,11 +70,14 @@ func (l *Life) Use(b Backend) { l.backend = b }
 func (l *Life) Refused() *Failure {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state == StateReady {
+	if l.lives() {
 		return nil
 	}
 	return l.refusedNow()
 }
+
+// lives reports whether there is a browser, reached or being sought.
+func (l *Life) lives() bool { return l.state == StateReady || l.state == StateDegraded }
 
 func (l *Life) refused() *Failure {
 	l.mu.Lock()
@@ -307,7 +310,7 @@ func (l *Life) View() View {
 	defer l.mu.Unlock()
 	now := time.Now()
 	v := View{State: l.state, Receipt: l.receipt, Relaunches: len(l.breaker.Relaunches), BreakerOpen: l.breaker.Open, Holds: map[string]time.Time{}}
-	if next, refused := l.breaker.Refused(now); refused && l.state != StateReady {
+	if next, refused := l.breaker.Refused(now); refused && !l.lives() {
 		v.State, v.NextTrial = StateRefused, next
 	}
 	if l.state == StateReady {

@@ -15,6 +15,7 @@ import (
 type fakeBackend struct {
 	gate     Gate
 	up       bool
+	hangs    bool
 	after    End
 	fail     error // of the next launches
 	launches int
@@ -22,6 +23,9 @@ type fakeBackend struct {
 }
 
 func (b *fakeBackend) Start(ctx context.Context) (Endpoint, error) {
+	if b.up && b.hangs {
+		return Endpoint{}, &Failure{Kind: BrowserUnreachable, Text: "it runs and says nothing"}
+	}
 	if b.up {
 		return Endpoint{WS: "ws://same"}, nil
 	}
@@ -85,6 +89,39 @@ func TestLifeRefusesTheStorm(t *testing.T) {
 	}
 }
 
+// A browser that runs is sought before another one is launched: whether one may
+// be does not matter yet.
+func TestLifeAwaitsATrialThatHangs(t *testing.T) {
+	l, b := newLife(t, "")
+	for range 4 {
+		_, _ = l.Start(t.Context())
+		b.crash()
+	}
+	_, _ = l.Start(t.Context())
+	if l.Refused() == nil {
+		t.Fatal("not refused after 4 crashes")
+	}
+	long := time.Now().Add(-l.cfg.Policy.Window)
+	for i := range l.breaker.Relaunches {
+		l.breaker.Relaunches[i] = long
+	}
+	if _, err := l.Start(t.Context()); err != nil { // the trial
+		t.Fatal(err)
+	}
+	l.Connected()
+	l.Lost()
+	b.hangs = true
+	_, err := l.Start(t.Context())
+	wantFailure(t, err, BrowserUnreachable)
+	if f, v := l.Refused(), l.View(); f != nil || v.State != StateDegraded || !v.BreakerOpen {
+		t.Errorf("refused: %v; view %+v", f, v)
+	}
+	l.Replace(t.Context())
+	if l.Refused() == nil {
+		t.Error("the trial was replaced, and the next one is not refused")
+	}
+}
+
 func TestLifeCountsFailedLaunches(t *testing.T) {
 	l, b := newLife(t, "")
 	b.fail = &Failure{Kind: LaunchSandbox, Text: "no sandbox"}
@@ -118,7 +155,7 @@ func TestLifeCountsLaunchesOnly(t *testing.T) {
 }
 
 func TestLifeStops(t *testing.T) {
-	l, b := newLife(t, "")
+	l, _ := newLife(t, "")
 	for range 10 { // wanted stops never count
 		if _, err := l.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -134,9 +171,17 @@ func TestLifeStops(t *testing.T) {
 	if l.Refused() == nil {
 		t.Error("replaced 4 times, and not refused")
 	}
+	l, b := newLife(t, "")
+	_, _ = l.Start(t.Context())
+	for range 4 { // what is left of one is tried again
+		l.Replace(t.Context())
+	}
+	if _, err := l.Start(t.Context()); err != nil || l.View().Relaunches != 1 {
+		t.Errorf("one browser replaced, at the fourth try: %v, %+v", err, l.View())
+	}
 	b.receipt = Receipt{Survivors: 1}
 	l.Stop(t.Context())
-	if v := l.View(); v.State != StatePending && v.State != StateRefused {
+	if v := l.View(); v.State != StatePending {
 		t.Errorf("state %s", v.State)
 	}
 }

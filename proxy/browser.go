@@ -70,7 +70,7 @@ func (s *Server) runStart(st *start) {
 		return
 	}
 	if err != nil && s.stopping != nil {
-		st.err = errStopped
+		st.err = browserStopping
 		s.apply(s.router.BrowserLost(time.Now(), routing.ReasonBrowserStopped, errStopped.Error(), s.actions))
 		return
 	}
@@ -83,7 +83,7 @@ func (s *Server) runStart(st *start) {
 	s.log.Info().Dur("ms", time.Since(began)).Msg("browser connected")
 	st.up, s.up = up, up
 	s.redial.end()
-	s.replaced = false
+	s.replaced, s.cleanup = false, false
 	s.track(up.Link, admin.OfBrowser)
 	go s.serveUpstream(up)
 	up.silence.since = time.Now()

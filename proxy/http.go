@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -140,6 +141,8 @@ func randomID() string {
 	return string(id)
 }
 
+var errLeft = errors.New("processes of the last browser are left: see the log, and run cdpmux stop when they are gone")
+
 // serveReady says whether a client that came now would have a browser: one
 // that is not up may be started at any time.
 func (s *Server) serveReady(w http.ResponseWriter) {
@@ -148,6 +151,8 @@ func (s *Server) serveReady(w http.ResponseWriter) {
 	switch {
 	case s.closing:
 		err = errShutdown
+	case err == nil && s.cleanup:
+		err = errLeft
 	case err == nil && s.redial.on:
 		err = errLost
 	}

@@ -139,10 +139,7 @@ func (s *Server) runStop(st *stopping, starting *start) {
 	receipt, verified := s.endBrowser(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.receipt, st.verified = receipt, verified
-	s.stopping = nil
-	close(st.done)
-	s.noteLeft()
+	s.ended(st, receipt, verified)
 	if len(s.clients) > 0 && !s.closing {
 		s.wake()
 	}
@@ -153,36 +150,63 @@ func (s *Server) runStop(st *stopping, starting *start) {
 func (s *Server) endBrowser(hung bool) (receipt any, verified bool) {
 	receipt, verified = s.cfg.Life.Stop(hung)
 	s.mu.Lock()
+	s.ends++
+	end := s.ends
 	s.cleanup = !verified
 	s.totals.Stopped(verified)
 	s.mu.Unlock()
 	e := s.log.Info()
 	if !verified {
 		e = s.log.Error()
-		s.wg.Go(s.cleanUp)
+		s.wg.Go(func() { s.cleanUp(end, hung) })
 	}
 	e.Interface("receipt", receipt).Bool("verified", verified).Msg("browser ended")
 	return receipt, verified
 }
 
-// cleanUp tries again to get rid of what is left of a browser.
-func (s *Server) cleanUp() {
-	for range cleanups {
+// ended lets go of those who wait for the browser's end. The lock is held.
+func (s *Server) ended(st *stopping, receipt any, verified bool) {
+	st.receipt, st.verified = receipt, verified
+	s.stopping = nil
+	close(st.done)
+	s.noteLeft()
+}
+
+// cleanUp tries again to get rid of what an end of the browser has left,
+// unless a later start or end has seen to it.
+func (s *Server) cleanUp(end int, hung bool) {
+	var receipt any
+	for tries := 0; tries < cleanups; {
 		select {
 		case <-time.After(s.limits.cleanup):
 		case <-s.ctx.Done():
 			return
 		}
-		if _, verified := s.cfg.Life.Stop(false); verified {
-			s.mu.Lock()
-			s.cleanup = false
-			s.noteLeft()
+		s.mu.Lock()
+		if !s.cleanup || s.ends != end || s.closing {
 			s.mu.Unlock()
+			return
+		}
+		if s.starting != nil || s.stopping != nil {
+			s.mu.Unlock()
+			continue
+		}
+		st := &stopping{done: make(chan struct{})} // who comes meanwhile waits: it must not be the next browser that is ended
+		s.stopping = st
+		s.mu.Unlock()
+		tries++
+		var verified bool
+		receipt, verified = s.cfg.Life.Stop(hung)
+		s.mu.Lock()
+		s.cleanup = !verified
+		s.ended(st, receipt, verified)
+		s.mu.Unlock()
+		if verified {
 			s.log.Info().Msg("what was left of the browser is gone")
 			return
 		}
 	}
-	s.log.Error().Msg("processes of the browser are still there: end them by hand")
+	s.log.Error().Interface("receipt", receipt).Msg("processes of the browser are still there: end them by hand, then run cdpmux stop")
 }
 
 const cleanups = 3
@@ -196,9 +220,7 @@ func (s *Server) replace() {
 		receipt, verified := s.endBrowser(true)
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		st.receipt, st.verified = receipt, verified
-		s.stopping = nil
-		close(st.done)
+		s.ended(st, receipt, verified)
 		if !s.closing {
 			s.wake()
 		}
@@ -214,11 +236,12 @@ type Picture struct {
 	Active    time.Time // the last message of a client, or a human's doing
 }
 
-// Sweep stops the browser when idle says so of what there is now.
+// Sweep stops the browser when idle says so of what there is now. One that was
+// not started here stays.
 func (s *Server) Sweep(idle func(Picture) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.up != nil && s.starting == nil && s.stopping == nil && !s.closing && idle(s.picture()) {
+	if s.cfg.Life.Stop != nil && s.up != nil && s.starting == nil && s.stopping == nil && !s.closing && idle(s.picture()) {
 		s.stop("nobody has used it")
 	}
 }

@@ -103,6 +103,7 @@ type Server struct {
 	redial    redial
 	stopping  *stopping // nil while the browser is not being ended
 	cleanup   bool      // something of the last browser is left
+	ends      int       // of browsers
 	replaced  bool      // the browser that was lost has been ended since
 	since     time.Time // when the browser's connection came up last
 	draining  bool      // newcomers are turned away

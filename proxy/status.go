@@ -78,10 +78,10 @@ func (s *Server) Status() admin.Status {
 // browserStatus is told why newcomers are refused, if they are.
 func (s *Server) browserStatus(refusal error) admin.BrowserStatus {
 	switch {
+	case s.cleanup: // also while it is tried again
+		return admin.BrowserStatus{State: "cleanup_pending"}
 	case s.stopping != nil:
 		return admin.BrowserStatus{State: "stopping"}
-	case s.cleanup:
-		return admin.BrowserStatus{State: "cleanup_pending"}
 	case s.up != nil:
 		v, _ := s.router.Version()
 		return admin.BrowserStatus{State: "ready", Product: v.Product}

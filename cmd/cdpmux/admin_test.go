@@ -111,10 +111,10 @@ func TestStop(t *testing.T) {
 	mustAsk(t, d, `POST /v1/browser/stop {"force":false}`)
 	mustSay(t, out, "demo: browser stopped, graceful, in 412 ms; nothing of it is left\n")
 
-	d.says(200, `{"method":"forced","verified":false,"survivors":2,"data_risk":true}`)
+	d.says(200, `{"method":"forced","verified":false,"survivors":2,"left":[71,72],"data_risk":true}`)
 	out, errs := d.run(t, exitNotVerified, "stop", "--store", "demo", "--force", "--json")
 	mustAsk(t, d, `POST /v1/browser/stop {"force":true}`)
-	mustSay(t, errs, "demo", "2 processes")
+	mustSay(t, errs, "demo", "2 processes: [71 72]", "next: run cdpmux stop again")
 	var receipt lifecycle.Receipt
 	if err := json.Unmarshal([]byte(out), &receipt); err != nil || receipt.Method != "forced" || !receipt.DataRisk {
 		t.Errorf("receipt: %s, %v", out, err)
@@ -142,6 +142,28 @@ func TestStop(t *testing.T) {
 	}
 	_, errs = d.run(t, exitFailed, "stop", "--store", "other")
 	mustSay(t, errs, "other", "never served")
+}
+
+// What may pass by itself is worth another try, as the proxy says of it, too.
+func TestExitCodes(t *testing.T) {
+	failed := func(kind string) error { return &lifecycle.Failure{Kind: kind, Text: "it failed"} }
+	for _, each := range []struct {
+		err  error
+		code int
+	}{
+		{failed(lifecycle.BreakerOpen), exitTryLater},
+		{failed(lifecycle.LaunchBusy), exitTryLater},
+		{failed(lifecycle.LaunchTimeout), exitTryLater},
+		{failed(lifecycle.BrowserMissing), exitFailed},
+		{failed(lifecycle.StoreLocked), exitFailed},
+		{&refusal{Kind: lifecycle.BreakerOpen, Retryable: true, Step: "wait"}, exitTryLater},
+		{&lifecycle.LockedError{}, exitHeld},
+		{errNotVerified, exitNotVerified},
+	} {
+		if code, next := explain(nil, runtimeError{each.err}); code != each.code || next == "" {
+			t.Errorf("%v: exit code %d, next %q; want %d and what to do", each.err, code, next, each.code)
+		}
+	}
 }
 
 func TestHold(t *testing.T) {

@@ -79,7 +79,10 @@ func explain(cmd *cobra.Command, err error) (code int, next string) {
 	var (
 		runtime runtimeError
 		locked  *lifecycle.LockedError
-		failure *lifecycle.Failure
+		failure interface { // a lifecycle.Failure, or one that the proxy passes on
+			Retryable() bool
+			Next() string
+		}
 		refused *refusal
 		ended   *serveEnded
 		other   interface{ Next() string }
@@ -90,7 +93,7 @@ func explain(cmd *cobra.Command, err error) (code int, next string) {
 	case errors.As(err, &locked):
 		return exitHeld, "connect to that one, or stop it first"
 	case errors.As(err, &failure):
-		if failure.Kind == lifecycle.LaunchTimeout || failure.Kind == lifecycle.CleanupPending {
+		if failure.Retryable() {
 			return exitTryLater, failure.Next()
 		}
 		return exitFailed, failure.Next()
@@ -102,7 +105,7 @@ func explain(cmd *cobra.Command, err error) (code int, next string) {
 	case errors.As(err, &ended):
 		return ended.code, ended.Next()
 	case errors.Is(err, errNotVerified):
-		return exitNotVerified, ""
+		return exitNotVerified, "run cdpmux stop again; if it stays so, end the processes that it names, which the log calls \"left\""
 	case errors.As(err, &other):
 		return exitFailed, other.Next()
 	}

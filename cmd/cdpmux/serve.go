@@ -217,7 +217,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	go o.reapOwn(ctx, home, store, server, log)
 	go func() { sessions.run(ctx, takeOver(ctx, backend, server, log)) }()
 	ready := make(chan error, 1)
-	go func() { ready <- o.startEarly(ctx, backend) }()
+	go func() { ready <- o.startEarly(ctx, server) }()
 	for {
 		select {
 		case err := <-ready:
@@ -270,16 +270,11 @@ func (o *serveOptions) keeps(backend lifecycle.Backend) func() lifecycle.Receipt
 }
 
 // startEarly has the browser up before the store is called ready, with --eager.
-func (o *serveOptions) startEarly(ctx context.Context, backend lifecycle.Backend) error {
+func (o *serveOptions) startEarly(ctx context.Context, server *proxy.Server) error {
 	if !o.eager {
 		return nil
 	}
-	if o.startTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(o.startTimeout))
-		defer cancel()
-	}
-	_, err := backend.Start(ctx)
+	_, err := server.Up(ctx)
 	return err
 }
 

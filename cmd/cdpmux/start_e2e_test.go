@@ -92,18 +92,18 @@ func TestStartRefused(t *testing.T) {
 	})
 
 	t.Run("not a Chrome", func(t *testing.T) {
-		mustRefuse(t, 1, []string{"/bin/false"}, append(serveFlags(tempHome(t)), "--chrome", "/bin/false", "--eager")...)
+		mustRefuse(t, 75, []string{"/bin/false"}, append(serveFlags(tempHome(t)), "--chrome", "/bin/false", "--eager")...)
 	})
 
 	t.Run("nobody at the endpoint", func(t *testing.T) {
 		for _, endpoint := range []string{"http://127.0.0.1:1", "ws://127.0.0.1:1/devtools/browser/u"} {
-			mustRefuse(t, 1, []string{"127.0.0.1:1"}, append(serveFlags(tempHome(t)), "--browser", "attach", "--endpoint", endpoint, "--eager")...)
+			mustRefuse(t, 75, []string{"127.0.0.1:1"}, append(serveFlags(tempHome(t)), "--browser", "attach", "--endpoint", endpoint, "--eager")...)
 		}
 	})
 
 	t.Run("used profile", func(t *testing.T) {
 		chromium := proxytest.StartChromium(t)
-		mustRefuse(t, 1, []string{chromium.Profile, "in use"}, append(serveFlags(tempHome(t)), "--profile", chromium.Profile, "--eager")...)
+		mustRefuse(t, 75, []string{chromium.Profile, "in use"}, append(serveFlags(tempHome(t)), "--profile", chromium.Profile, "--eager")...)
 		mustBeAlive(t, "the browser that was there first", proxytest.Dial(t, chromium.WS).NewPage("about:blank"))
 	})
 
@@ -240,6 +240,9 @@ func TestServeWeb(t *testing.T) {
 func TestEagerStart(t *testing.T) {
 	m := serve(t, "--eager")
 	m.browserPID(t) // it runs already
+	if status, answer, _ := m.control(t, "GET", "/v1/browser", nil); status != 200 || !strings.Contains(string(answer), `"state":"ready"`) {
+		t.Errorf("browser of an eager start, before any client: %d %s", status, answer)
+	}
 	mustBeAlive(t, "the first client", m.dial(t, "a").NewPage("about:blank"))
 }
 

@@ -97,9 +97,13 @@ func (o *stopOptions) report(slug string, r lifecycle.Receipt, stdout io.Writer)
 		fmt.Fprintf(stdout, "%s: browser stopped, %s, in %d ms; nothing of it is left%s\n", slug, r.Method, r.ElapsedMS, risk)
 	}
 	if !r.Verified {
-		return fmt.Errorf("%s: %w (%d processes)", slug, errNotVerified, r.Survivors)
+		return notSeenGone(slug, r)
 	}
 	return nil
+}
+
+func notSeenGone(slug string, r lifecycle.Receipt) error {
+	return fmt.Errorf("%s: %w (%d processes: %v)", slug, errNotVerified, r.Survivors, r.Left)
 }
 
 // endProxy ends the process that serves the store, as SIGTERM does, and waits

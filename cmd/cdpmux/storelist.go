@@ -169,7 +169,7 @@ func removeStore(home *lifecycle.Home, slug string, purge bool, stdout io.Writer
 		return err
 	}
 	if !left.Verified {
-		return fmt.Errorf("%s: %w (%d processes)", slug, errNotVerified, left.Survivors)
+		return notSeenGone(slug, left)
 	}
 	_, bin, err := openBin(home.Dir())
 	if err != nil {

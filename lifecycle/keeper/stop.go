@@ -70,6 +70,9 @@ func (r *remains) clean(receipt *lifecycle.Receipt, watch *lifecycle.Watch, wait
 	}
 	left, err := r.list()
 	receipt.Survivors = len(left)
+	for _, p := range left {
+		receipt.Left = append(receipt.Left, p.PID)
+	}
 	for _, p := range before {
 		if p.Alive() && p != r.rec.Keeper {
 			done = false
