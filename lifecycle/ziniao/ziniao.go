@@ -24,7 +24,7 @@ type Config struct {
 	Addr    string  // HOST:PORT of the client's API
 	Profile string  // the store there: its browserId or its browserOauth
 	Account Account // who opens it
-	Store   string  // our own name of the store, for the account guard
+	Store   string  // our own slug of the store, for the account guard
 	Record  string  // file by which the next proxy finds the store that this one opened; empty: none
 	Guard   string  // directory of the account guard; empty: lifecycle.MachineDir
 

@@ -247,7 +247,7 @@ func TestOneAccountForEachMachine(t *testing.T) {
 	second := cfg
 	second.Store, second.Account.Username = "bazaar", "somebody else"
 	_, err := backend(t, second).Start(t.Context())
-	if f := wantKind(t, err, lifecycle.AccountConflict); !strings.HasSuffix(f.Text, "by shop") {
+	if f := wantKind(t, err, lifecycle.AccountConflict); !strings.HasSuffix(f.Text, fmt.Sprintf("by shop (pid %d)", os.Getpid())) {
 		t.Errorf("%q does not name the store", f.Text)
 	}
 	third := cfg
@@ -255,7 +255,11 @@ func TestOneAccountForEachMachine(t *testing.T) {
 	if _, err := backend(t, third).Start(t.Context()); err != nil {
 		t.Errorf("a store of the same account: %v", err)
 	}
-	os.Remove(filepath.Join(cfg.Guard, "ziniao-corner.json"))
+	fourth := second // of another state directory
+	fourth.Store, fourth.Record = cfg.Store, filepath.Join(t.TempDir(), "shop.ziniao.json")
+	_, err = backend(t, fourth).Start(t.Context())
+	wantKind(t, err, lifecycle.AccountConflict)
+	backend(t, third).leave()
 
 	z.Stop(t.Context())
 	_, err = backend(t, second).Start(t.Context())
