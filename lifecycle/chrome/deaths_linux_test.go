@@ -2,6 +2,7 @@ package chrome
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -199,4 +201,16 @@ func TestLockOfOurOwnFormerHost(t *testing.T) {
 	}
 	write(t, cfg.Record, string(rec), 0o600)
 	start(t, newChrome(t, cfg))
+}
+
+// A keeper that SIGKILL does not end, as one that hangs in the kernel, is not
+// waited for without end.
+func TestKeeperThatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		endKeeper(context.Background(), proc.Identify(os.Getpid())) // we are never signalled
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("given up after %v", took)
+		}
+	})
 }

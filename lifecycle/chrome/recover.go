@@ -148,8 +148,15 @@ func crashed(rec *keeper.Record, receipt lifecycle.Receipt) bool {
 		rec.Boot == proc.Boot() && receipt.Method == lifecycle.MethodCrashed && keeper.LeftLock(receipt)
 }
 
-// endKeeper kills a keeper that does not talk and waits until it is gone.
+// endKeeper kills a keeper that does not talk and waits until it is gone, but
+// not for long: one that hangs in the kernel stays. Where a process has no name
+// but its pid, a stranger may have that by now.
 func endKeeper(ctx context.Context, id proc.ID) {
+	if proc.Boot() == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	_ = id.Signal(syscall.SIGKILL)
 	for ctx.Err() == nil && id.Alive() {
 		time.Sleep(10 * time.Millisecond) // it is nobody's child that we could wait for
