@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
+	"cdpmux/lifecycle"
 	"cdpmux/lifecycle/ziniao/ziniaotest"
 )
 
@@ -51,5 +53,29 @@ func TestZiniaoGuardKnowsTheSlug(t *testing.T) {
 			t.Errorf("%q: marks %q, want one of %s", args, marks, slug)
 		}
 		b.Stop(t.Context())
+	}
+}
+
+// slow is a browser that does not answer the first time.
+type slow struct {
+	lifecycle.Backend
+	starts int
+}
+
+func (s *slow) Start(context.Context) (lifecycle.Endpoint, error) {
+	if s.starts++; s.starts < 2 {
+		return lifecycle.Endpoint{}, &lifecycle.Failure{Kind: lifecycle.BrowserUnreachable}
+	}
+	return lifecycle.Endpoint{}, nil
+}
+
+// With --eager, a Chrome that is there already may be slow.
+func TestEagerWaitsForSlowChrome(t *testing.T) {
+	for browser, waits := range map[string]bool{"chrome": true, "attach": false} {
+		o := newServeOptions()
+		o.eager, o.browser.value = true, browser
+		if err := o.startEarly(t.Context(), &slow{}); (err == nil) != waits {
+			t.Errorf("%s: %v", browser, err)
+		}
 	}
 }

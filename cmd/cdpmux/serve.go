@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -268,6 +269,8 @@ func (o *serveOptions) keeps(backend lifecycle.Backend) func() lifecycle.Receipt
 }
 
 // startEarly has the browser up before the store is called ready, with --eager.
+// One that an earlier proxy left and that does not answer is waited for: the
+// server seeks it, and replaces it in the end.
 func (o *serveOptions) startEarly(ctx context.Context, backend lifecycle.Backend) error {
 	if !o.eager {
 		return nil
@@ -277,8 +280,13 @@ func (o *serveOptions) startEarly(ctx context.Context, backend lifecycle.Backend
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(o.startTimeout))
 		defer cancel()
 	}
-	_, err := backend.Start(ctx)
-	return err
+	for {
+		_, err := backend.Start(ctx)
+		var f *lifecycle.Failure
+		if o.browser.value != "chrome" || !errors.As(err, &f) || f.Kind != lifecycle.BrowserUnreachable {
+			return err
+		}
+	}
 }
 
 // stop says goodbye to the clients, then ends the browser in peace: what it
