@@ -98,6 +98,10 @@ func (s *Server) unreached(err error) {
 	s.totals.Failed(p.Kind)
 	s.noBrowser = p.line()
 	now := time.Now()
+	if !s.redial.on && s.cfg.Life.Stop != nil && runs(err) {
+		s.replaced = false
+		s.redial.begin()
+	}
 	if !s.redial.on {
 		s.log.Error().Err(err).Str("kind", p.Kind).Msg("browser could not be started")
 		s.apply(s.router.BrowserLost(now, routing.ReasonStartFailed, s.noBrowser, s.actions))
@@ -123,6 +127,13 @@ func (s *Server) unreached(err error) {
 	}
 	s.log.Warn().Err(err).Str("kind", p.Kind).Dur("wait", wait).Msg("browser not reached")
 	s.apply(s.router.StillGone(now, s.noBrowser, s.actions))
+}
+
+// runs reports whether a start failed at a browser that is there, as a lost one
+// may be, and only does not answer.
+func runs(err error) bool {
+	var f interface{ FailureKind() string }
+	return errors.As(err, &f) && f.FailureKind() == "browser_unreachable"
 }
 
 // reach starts or finds the browser and connects to it. started: it is one of

@@ -72,7 +72,7 @@ func (s *Server) Reserve(id string, t Tenant, before bool) error {
 		case s.stopping != nil:
 			return browserStopping
 		case s.tenants[id] != nil, s.router.Present(id), s.upgrading[id] > 0:
-			return refusal{problem{
+			return refusal{problem: problem{
 				Text: "the client " + id + " is connected, or its tabs wait for it, without this session", Kind: "client_in_use",
 				Next: "choose another client name, or end that client: POST /v1/clients/" + id + "/close", status: http.StatusConflict,
 			}}
@@ -80,7 +80,7 @@ func (s *Server) Reserve(id string, t Tenant, before bool) error {
 			p := s.fullHouse()
 			p.Text = fmt.Sprintf("%d clients and sessions are there, which is the limit", s.cfg.MaxClients)
 			p.after = 5 * time.Second
-			return refusal{p}
+			return refusal{problem: p}
 		}
 	}
 	s.tenants[id] = &tenant{Tenant: t}
@@ -249,8 +249,12 @@ func (s *Server) ClientActivity(id string) (connected, tabs int, last time.Time)
 }
 
 // refusal is a problem as an error that says of itself how to tell it.
-type refusal struct{ problem }
+type refusal struct {
+	problem
+	cause error // may be nil
+}
 
+func (e refusal) Unwrap() error             { return e.cause }
 func (e refusal) Error() string             { return e.Text }
 func (e refusal) FailureKind() string       { return e.Kind }
 func (e refusal) Next() string              { return e.problem.Next }
@@ -263,10 +267,10 @@ func describe(err error) error {
 	if err == nil {
 		return nil
 	}
-	return refusal{problemOf(err)}
+	return refusal{problemOf(err), err}
 }
 
-var browserStopping = refusal{problem{
+var browserStopping = refusal{problem: problem{
 	Text: "the browser is being stopped", Kind: "browser_stopping", Retryable: true,
 	Next: "try again when it has stopped", status: http.StatusServiceUnavailable, after: 5 * time.Second,
 }}

@@ -139,6 +139,65 @@ func TestBrowserIsGivenUp(t *testing.T) {
 	proxytest.Dial(t, s.ws("/client-a")).Call("", "Browser.getVersion", nil)
 }
 
+// unreachable is a browser that runs and does not answer.
+type unreachable struct{}
+
+func (unreachable) Error() string       { return "it does not answer" }
+func (unreachable) FailureKind() string { return "browser_unreachable" }
+func (unreachable) Next() string        { return "wait" }
+func (unreachable) Status() int         { return 503 }
+func (unreachable) Retryable() bool     { return true }
+
+// One that an earlier proxy left, and that does not answer the first time, is
+// sought like one that was lost; when it never does, it is replaced, once.
+func TestUnreachableFromTheFirst(t *testing.T) {
+	for name, tc := range map[string]struct{ silent, starts, stops int32 }{
+		"slow": {2, 3, 0},
+		"hung": {100, 5, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stops atomic.Int32
+			s := startServer(t, func(s *testServer) {
+				quickRedials(s)
+				s.address = func(context.Context) (string, error) {
+					if s.starts.Load() <= tc.silent && stops.Load() == 0 {
+						return "", unreachable{}
+					}
+					return s.browser.URL(), nil
+				}
+				s.cfg.Life.Stop = func(hung bool) (any, bool) {
+					if !hung {
+						t.Error("ended as if that was wanted")
+					}
+					stops.Add(1)
+					return nil, true
+				}
+			})
+			s.Wake()
+			await(t, "the browser", func() bool { return s.Status().Browser.State == "ready" })
+			if s.starts.Load() != tc.starts || stops.Load() != tc.stops {
+				t.Errorf("%d starts and %d stops, want %d and %d", s.starts.Load(), stops.Load(), tc.starts, tc.stops)
+			}
+			proxytest.Dial(t, s.ws("/client-a")).NewPage("about:blank")
+		})
+	}
+}
+
+// A start that failed for another reason is not repeated before somebody asks.
+func TestFailedStartIsNotSought(t *testing.T) {
+	s := startServer(t, func(s *testServer) {
+		quickRedials(s)
+		s.address = func(context.Context) (string, error) { return "", errors.New("no room on the disk") }
+		s.cfg.Life.Stop = func(bool) (any, bool) { return nil, true }
+	})
+	if _, err := s.Server.browser(t.Context()); err == nil {
+		t.Error("there is a browser")
+	}
+	if state := s.Status().Browser.State; state == "degraded" {
+		t.Errorf("state %s: it is sought", state)
+	}
+}
+
 // A browser that takes and says nothing: what is open fails, then its
 // connection is dropped. A slow page is not meant.
 func TestSilentBrowser(t *testing.T) {

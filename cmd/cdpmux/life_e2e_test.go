@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"cdpmux/lifecycle"
+	"cdpmux/lifecycle/proc"
 	"cdpmux/proxy/proxytest"
 )
 
@@ -168,5 +170,24 @@ func TestBrowserIsAdopted(t *testing.T) {
 	}
 	if now := next.browserPID(t); now != pid {
 		t.Errorf("browser: want pid %d still, got %d", pid, now)
+	}
+
+	// A machine that is short of time: the browser does not answer when the
+	// next proxy comes, and is sought until it does.
+	next.kill(t)
+	chrome := proc.Identify(pid)
+	if err := chrome.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	next = serveAt(t, m.home, "--grace", "60s")
+	eventually(t, 30*time.Second, "an attempt in vain", func() bool {
+		return strings.Contains(next.stderr.String(), "browser not reached")
+	})
+	_ = chrome.Signal(syscall.SIGCONT)
+	eventually(t, 30*time.Second, "the browser", func() bool {
+		return strings.Contains(next.stderr.String(), "browser connected")
+	})
+	if got := string(next.dial(t, "a").Attach(p.TargetID).Eval("window.mark")); got != "7" {
+		t.Errorf("mark of the tab in a slow browser: got %s", got)
 	}
 }

@@ -18,7 +18,7 @@ func TestLoginsOutliveEveryEnd(t *testing.T) {
 	site := proxytest.StartSite(t)
 	home := tempHome(t)
 	var m *mux
-	up := func() { m = serveAt(t, home, "--grace", "2s") }
+	up := func() { m = serveAt(t, home, "--grace", "2s", "--browser-idle", "1s") }
 	ends := map[string]func(){
 		"stop": func() {
 			_, answer, _ := m.control(t, "POST", "/v1/browser/stop", params{"force": true})
@@ -43,6 +43,10 @@ func TestLoginsOutliveEveryEnd(t *testing.T) {
 			m.kill(t)
 			eventually(t, 30*time.Second, "end of a browser whose proxy is gone", func() bool { return !m.hasBrowser(t) })
 			up()
+		},
+		"idle sweep": func() {
+			m.control(t, "POST", "/v1/clients/a/close", nil) // with its grace, each round would take 2 s more
+			eventually(t, 30*time.Second, "end of the idle browser", func() bool { return !m.hasBrowser(t) })
 		},
 	}
 	up()

@@ -169,8 +169,11 @@ func (o *serveOptions) backend(log zerolog.Logger, gate lifecycle.Gate, at place
 	}
 	if o.browser.value == "ziniao" {
 		cfg := o.ziniao
-		cfg.Log, cfg.Gate, cfg.Store, cfg.Record = log, gate, o.store, at.ziniao
+		cfg.Log, cfg.Gate, cfg.Record = log, gate, at.ziniao
 		var err error
+		if cfg.Store, err = storeSlug(o.store, o.id, o.web); err != nil {
+			return nil, err
+		}
 		if cfg.Account, err = ziniao.ReadAccount(o.ziniaoAccount); err != nil {
 			return nil, fmt.Errorf("--ziniao-account: %w", err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -217,7 +218,7 @@ func serve(o *serveOptions, stdout io.Writer, log zerolog.Logger, signals <-chan
 	go o.reapOwn(ctx, home, store, server, log)
 	go func() { sessions.run(ctx, takeOver(ctx, backend, server, log)) }()
 	ready := make(chan error, 1)
-	go func() { ready <- o.startEarly(ctx, server) }()
+	go func() { ready <- o.startEarly(ctx, server, log) }()
 	for {
 		select {
 		case err := <-ready:
@@ -270,11 +271,20 @@ func (o *serveOptions) keeps(backend lifecycle.Backend) func() lifecycle.Receipt
 }
 
 // startEarly has the browser up before the store is called ready, with --eager.
-func (o *serveOptions) startEarly(ctx context.Context, server *proxy.Server) error {
+// One that an earlier proxy left and that does not answer yet is no reason to
+// end: the server seeks it, and replaces it in the end.
+func (o *serveOptions) startEarly(ctx context.Context, server interface {
+	Up(context.Context) (cold bool, err error)
+}, log zerolog.Logger) error {
 	if !o.eager {
 		return nil
 	}
 	_, err := server.Up(ctx)
+	var f *lifecycle.Failure
+	if o.browser.value == "chrome" && errors.As(err, &f) && f.Kind == lifecycle.BrowserUnreachable {
+		log.Warn().Err(err).Msg("the browser does not answer yet; it is being sought")
+		return nil
+	}
 	return err
 }
 

@@ -1,9 +1,12 @@
 package chrome
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,12 +109,31 @@ func TestFailures(t *testing.T) {
 		"lock of a stranger": {func(t *testing.T, cfg *Config) {
 			lockProfile(t, cfg.Profile, fmt.Sprintf("%s-%d", host, os.Getpid()))
 		}, ""},
+		"port of the last Chrome taken by a stranger": {func(t *testing.T, cfg *Config) {
+			stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the stranger is asked") }))
+			t.Cleanup(stranger.Close)
+			if err := os.Mkdir(cfg.Profile, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			_, port, _ := strings.Cut(stranger.Listener.Addr().String(), ":")
+			write(t, filepath.Join(cfg.Profile, keeper.ActivePort), port+"\n/devtools/browser/1", 0o600)
+		}, ""},
+		"HTTP_PROXY set to a dead port": {func(t *testing.T, _ *Config) {
+			for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"} {
+				t.Setenv(name, "http://127.0.0.1:1")
+			}
+			t.Setenv("NO_PROXY", "none.test")
+		}, ""},
+		"default profile by Chrome's own word": {func(t *testing.T, cfg *Config) {
+			cfg.Path = script(t, "echo 'DevTools remote debugging requires a non-default data directory. Specify this using --user-data-dir.' >&2; exec sleep 60")
+		}, lifecycle.LaunchTimeout},
 		"not in time": {func(t *testing.T, cfg *Config) {
 			cfg.Path = script(t, "echo is listening on 127.0.0.1:4711 >&2; exec sleep 60")
 		}, lifecycle.LaunchTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := testConfig(t)
+			good := testConfig(t)
+			cfg := good
 			tc.change(t, &cfg)
 			c := newChrome(t, cfg)
 			limit := 30 * time.Second
@@ -125,12 +147,30 @@ func TestFailures(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if env := proc.Environ(record(t, c).Root.PID); bytes.Contains(bytes.ToUpper(env), []byte("_PROXY=")) {
+					t.Errorf("a proxy in Chrome's environment: %q", env)
+				}
 				return
 			}
 			f := wantFailure(t, err, tc.kind)
 			if strings.Contains(f.Error(), ":4711") {
 				t.Errorf("an address in %q", f)
 			}
+			if tc.kind == lifecycle.LaunchTimeout && len(f.Lines) != 1 {
+				t.Errorf("%q does not say what Chrome said", f)
+			}
+			if rec, err := keeper.ReadRecord(cfg.Record); rec != nil || err != nil {
+				t.Errorf("left on record: %+v, %v", rec, err)
+			}
+			wantNoUsers(t, cfg.Profile)
+
+			// Set right, it starts.
+			if err := os.RemoveAll(good.Profile); err != nil {
+				t.Fatal(err)
+			}
+			c.cfg.Path, c.cfg.Profile, c.cfg.Scratch = good.Path, good.Profile, good.Scratch
+			c.cfg.Headless, c.cfg.NoSandbox = good.Headless, good.NoSandbox
+			start(t, c)
 		})
 	}
 }

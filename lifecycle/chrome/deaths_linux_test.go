@@ -2,6 +2,7 @@ package chrome
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -208,4 +210,39 @@ func TestLockOfOurOwnFormerHost(t *testing.T) {
 	}
 	write(t, cfg.Record, string(rec), 0o600)
 	start(t, newChrome(t, cfg))
+}
+
+// A Chrome that is slow when the next proxy comes is adopted all the same: its
+// tabs are worth more than the wait.
+func TestSlowChromeIsAdopted(t *testing.T) {
+	t.Parallel() // it is waiting
+	cfg := testConfig(t)
+	cfg.Grace = time.Minute
+	first := newChrome(t, cfg)
+	ws := start(t, first)
+	rec := record(t, first)
+	first.Leave()
+	if err := rec.Root.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	next := newChrome(t, cfg)
+	if found, err := next.Recover(t.Context()); !found || err != nil || !rec.Keeper.Alive() {
+		t.Errorf("recover: found %v, %v; the keeper lives: %v", found, err, rec.Keeper.Alive())
+	}
+	_ = rec.Root.Signal(syscall.SIGCONT)
+	if endpoint, err := next.Start(t.Context()); err != nil || endpoint.WS != ws || !endpoint.Adopted {
+		t.Errorf("start: %+v, %v, want %s", endpoint, err, ws)
+	}
+}
+
+// A keeper that SIGKILL does not end, as one that hangs in the kernel, is not
+// waited for without end.
+func TestKeeperThatStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		endKeeper(context.Background(), proc.Identify(os.Getpid())) // we are never signalled
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("given up after %v", took)
+		}
+	})
 }

@@ -70,6 +70,8 @@ func (c *Chrome) recover(ctx context.Context) (lifecycle.Endpoint, error) {
 		return endpoint, nil
 	case ctx.Err() != nil:
 		return lifecycle.Endpoint{}, ctx.Err()
+	case c.held != nil: // its keeper has it; that Chrome is slow is for the caller to judge
+		return lifecycle.Endpoint{}, err
 	case err != nil && !errors.Is(err, keeper.ErrLost):
 		// A keeper that does not talk: without it, the browser quits by itself.
 		c.cfg.Log.Warn().Err(err).Int("pid", rec.Keeper.PID).Msg("the keeper of a browser does not answer and is replaced")
@@ -94,7 +96,8 @@ func (c *Chrome) recover(ctx context.Context) (lifecycle.Endpoint, error) {
 }
 
 // Recover takes over a browser that an earlier proxy left, or removes what is
-// left of it. It reports whether there is a browser now, and starts none.
+// left of it. It reports whether there is a browser now, be it one that does
+// not answer yet, and starts none.
 func (c *Chrome) Recover(ctx context.Context) (bool, error) {
 	if err := c.take(ctx); err != nil {
 		return false, err
@@ -103,15 +106,20 @@ func (c *Chrome) Recover(ctx context.Context) (bool, error) {
 	if c.held != nil {
 		return true, nil
 	}
-	lock, endpoint, err := c.settle(ctx)
+	lock, _, err := c.settle(ctx)
 	if lock != nil {
 		lock.Close()
 	}
-	return endpoint.WS != "", err
+	var f *lifecycle.Failure
+	if errors.As(err, &f) && f.Kind == lifecycle.BrowserUnreachable {
+		err = nil
+	}
+	return c.held != nil, err
 }
 
 // adopt connects to the keeper of an earlier proxy. Its browser may have ended
-// meanwhile: then the Endpoint is zero.
+// meanwhile: then the Endpoint is zero. One that does not answer is held, and
+// the error says so.
 func (c *Chrome) adopt(ctx context.Context, rec *keeper.Record) (lifecycle.Endpoint, error) {
 	talk, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -134,11 +142,11 @@ func (c *Chrome) adopt(ctx context.Context, rec *keeper.Record) (lifecycle.Endpo
 		c.held = nil
 		return lifecycle.Endpoint{}, nil
 	}
-	if err := keeper.Prove(ctx, r.WS); err != nil {
-		return c.reuse(ctx)
+	endpoint, err := c.reuse(ctx)
+	if endpoint.WS != "" {
+		c.cfg.Log.Info().Int("pid", r.Root).Str("incarnation", rec.ID).Msg("chrome adopted")
 	}
-	c.cfg.Log.Info().Int("pid", r.Root).Str("incarnation", rec.ID).Msg("chrome adopted")
-	return lifecycle.Endpoint{WS: r.WS, Incarnation: rec.ID, Adopted: true, Ending: h.Ended()}, nil
+	return endpoint, err
 }
 
 // crashed tells the crash of a browser from the end that comes with that of
@@ -148,8 +156,15 @@ func crashed(rec *keeper.Record, receipt lifecycle.Receipt) bool {
 		rec.Boot == proc.Boot() && receipt.Method == lifecycle.MethodCrashed && keeper.LeftLock(receipt)
 }
 
-// endKeeper kills a keeper that does not talk and waits until it is gone.
+// endKeeper kills a keeper that does not talk and waits until it is gone, but
+// not for long: one that hangs in the kernel stays. Where a process has no name
+// but its pid, a stranger may have that by now.
 func endKeeper(ctx context.Context, id proc.ID) {
+	if proc.Boot() == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	_ = id.Signal(syscall.SIGKILL)
 	for ctx.Err() == nil && id.Alive() {
 		time.Sleep(10 * time.Millisecond) // it is nobody's child that we could wait for

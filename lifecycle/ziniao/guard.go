@@ -48,6 +48,7 @@ func (z *Ziniao) guard() error {
 		return fmt.Errorf("ziniao account guard: %w", err)
 	}
 	defer lock.Unlock()
+	mark := z.mark(dir)
 	mine := entry{z.cfg.Store, z.cfg.Account.fingerprint(), proc.Identify(os.Getpid()), proc.Boot()}
 	files, err := filepath.Glob(filepath.Join(dir, "ziniao-*.json"))
 	if err != nil {
@@ -64,8 +65,8 @@ func (z *Ziniao) guard() error {
 			_ = os.Remove(path)
 			continue
 		}
-		if e.Account != mine.Account && e.Store != mine.Store {
-			others = append(others, e.Store)
+		if e.Account != mine.Account && path != mark {
+			others = append(others, fmt.Sprintf("%s (pid %d)", e.Store, e.Proc.PID))
 		}
 	}
 	if len(others) > 0 {
@@ -79,7 +80,7 @@ func (z *Ziniao) guard() error {
 	if err != nil {
 		return err
 	}
-	return lifecycle.WriteFile(z.mark(dir), data)
+	return lifecycle.WriteFile(mark, data)
 }
 
 // leave takes the mark away, when the store is closed.
@@ -96,4 +97,9 @@ func (z *Ziniao) guardDir() (string, error) {
 	return lifecycle.MachineDir()
 }
 
-func (z *Ziniao) mark(dir string) string { return filepath.Join(dir, "ziniao-"+z.cfg.Store+".json") }
+// mark is the file of this store's entry. Another state directory may have a
+// store of the same name.
+func (z *Ziniao) mark(dir string) string {
+	home := sha256.Sum256([]byte(z.cfg.Record))
+	return filepath.Join(dir, fmt.Sprintf("ziniao-%s-%x.json", z.cfg.Store, home[:4]))
+}

@@ -24,7 +24,7 @@ type Config struct {
 	Addr    string  // HOST:PORT of the client's API
 	Profile string  // the store there: its browserId or its browserOauth
 	Account Account // who opens it
-	Store   string  // our own name of the store, for the account guard
+	Store   string  // our own slug of the store, for the account guard
 	Record  string  // file by which the next proxy finds the store that this one opened; empty: none
 	Guard   string  // directory of the account guard; empty: lifecycle.MachineDir
 
@@ -42,6 +42,7 @@ type Timing struct {
 const (
 	launches = 5 // the first try, and four more after a stale launch
 	looks    = 4 // at each gate of readiness
+	stopping = 3 // times Timing.Try: for the client to close the store
 )
 
 // Ziniao is the backend.
@@ -203,7 +204,8 @@ func (z *Ziniao) abandon(ctx context.Context, info browserInfo) {
 }
 
 // Stop closes the store. The client says when it is closed; that its port is
-// silent then is the proof, since its processes are not ours to look at.
+// silent then is the proof, since its processes are not ours to look at. One
+// that does not answer is waited for no longer than a Chrome of ours.
 func (z *Ziniao) Stop(ctx context.Context) lifecycle.Receipt {
 	z.turn <- struct{}{}
 	defer z.give()
@@ -219,9 +221,14 @@ func (z *Ziniao) Stop(ctx context.Context) lifecycle.Receipt {
 	}
 	watch := lifecycle.NewWatch()
 	receipt = lifecycle.Receipt{Incarnation: z.id, Method: lifecycle.MethodGraceful}
-	info, err := z.find(ctx)
+	call, cancel := context.WithTimeout(ctx, stopping*z.cfg.Timing.Try)
+	defer cancel()
+	info, err := z.find(call)
 	if err == nil {
-		err = z.api.stop(ctx, info)
+		err = z.api.stop(call, info)
+	}
+	if call.Err() != nil {
+		err = fmt.Errorf("the Ziniao client at %s does not answer", z.cfg.Addr)
 	}
 	watch.Done("close", err == nil)
 	for range looks {

@@ -150,6 +150,35 @@ func TestReplacedOnlyWhenGone(t *testing.T) {
 	}
 }
 
+// A client that takes calls and answers none holds nobody up: the store that
+// is still open is on the receipt, and can be closed later.
+func TestStopOfMuteClient(t *testing.T) {
+	s := double(t)
+	s.Add("shop", 1, "")
+	cfg := config(t, s)
+	cfg.Timing.Try = 300 * time.Millisecond
+	z := backend(t, cfg)
+	if _, err := z.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Delay(time.Hour)
+	done := make(chan lifecycle.Receipt, 1)
+	go func() { done <- z.Stop(context.Background()) }()
+	select {
+	case r := <-done:
+		if r.Verified || !r.DataRisk {
+			t.Errorf("receipt of a store that is open: %+v", r)
+		}
+	case <-time.After(20 * time.Second):
+		s.CloseClientConnections()
+		t.Fatal("the stop still waits")
+	}
+	s.Delay(0)
+	if r := z.Stop(t.Context()); !r.Verified || r.DataRisk || s.Open("shop") {
+		t.Errorf("receipt afterwards: %+v", r)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	s := double(t)
 	s.Add("shop", 1, "")
@@ -218,7 +247,7 @@ func TestOneAccountForEachMachine(t *testing.T) {
 	second := cfg
 	second.Store, second.Account.Username = "bazaar", "somebody else"
 	_, err := backend(t, second).Start(t.Context())
-	if f := wantKind(t, err, lifecycle.AccountConflict); !strings.HasSuffix(f.Text, "by shop") {
+	if f := wantKind(t, err, lifecycle.AccountConflict); !strings.HasSuffix(f.Text, fmt.Sprintf("by shop (pid %d)", os.Getpid())) {
 		t.Errorf("%q does not name the store", f.Text)
 	}
 	third := cfg
@@ -226,7 +255,11 @@ func TestOneAccountForEachMachine(t *testing.T) {
 	if _, err := backend(t, third).Start(t.Context()); err != nil {
 		t.Errorf("a store of the same account: %v", err)
 	}
-	os.Remove(filepath.Join(cfg.Guard, "ziniao-corner.json"))
+	fourth := second // of another state directory
+	fourth.Store, fourth.Record = cfg.Store, filepath.Join(t.TempDir(), "shop.ziniao.json")
+	_, err = backend(t, fourth).Start(t.Context())
+	wantKind(t, err, lifecycle.AccountConflict)
+	backend(t, third).leave()
 
 	z.Stop(t.Context())
 	_, err = backend(t, second).Start(t.Context())
