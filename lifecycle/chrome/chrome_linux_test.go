@@ -126,7 +126,7 @@ func TestFailures(t *testing.T) {
 		}, ""},
 		"default profile by Chrome's own word": {func(t *testing.T, cfg *Config) {
 			cfg.Path = script(t, "echo 'DevTools remote debugging requires a non-default data directory. Specify this using --user-data-dir.' >&2; exec sleep 60")
-		}, lifecycle.LaunchTimeout},
+		}, lifecycle.ProfileInvalid},
 		"not in time": {func(t *testing.T, cfg *Config) {
 			cfg.Path = script(t, "echo is listening on 127.0.0.1:4711 >&2; exec sleep 60")
 		}, lifecycle.LaunchTimeout},

@@ -109,7 +109,6 @@ func (k *keeper) awaitReady(ctx context.Context) (ws string, err error) {
 	said := false // by Chrome itself
 	var answers chan error
 	if k.spec.Upstream != "" {
-		poll.Stop()
 		answers = make(chan error, 1)
 		go func() { answers <- k.pipe.ask(ctx) }()
 	}
@@ -123,7 +122,7 @@ func (k *keeper) awaitReady(ctx context.Context) (ws string, err error) {
 		case ws = <-k.out.listening:
 			said = true
 		case <-poll.C:
-			if !said {
+			if !said && k.spec.Upstream == "" {
 				ws = readActivePort(k.rec.Profile)
 			}
 		case <-k.exited:
@@ -133,13 +132,13 @@ func (k *keeper) awaitReady(ctx context.Context) (ws string, err error) {
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
-		if ws == "" || k.spec.Upstream == "" && Prove(ctx, ws) != nil {
-			continue
-		}
-		// A Chrome without a usable profile listens, but never opens a window.
+		// A Chrome without a usable profile may listen, but never opens a
+		// window; one that is given its default profile runs, and never listens.
 		if f := launchFailure(anyExit, k.out.lines()); f.Kind == lifecycle.ProfileInvalid {
 			return "", f
 		}
-		return ws, nil
+		if ws != "" && (k.spec.Upstream != "" || Prove(ctx, ws) == nil) {
+			return ws, nil
+		}
 	}
 }

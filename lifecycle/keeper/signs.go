@@ -21,6 +21,7 @@ var launchSigns = []struct {
 	{anyExit, "Missing X server or $DISPLAY", lifecycle.NoDisplay, "there is no display for a window", "set DISPLAY, or add --headless"},
 	{anyExit, "Socket path too long", lifecycle.TmpdirTooLong, "the path of Chrome's temporary directory is too long", "use a shorter --home and TMPDIR"},
 	{anyExit, "Failed To Create Data Directory", lifecycle.ProfileInvalid, "Chrome cannot use its profile directory", "give a directory that this user can write to with --profile"},
+	{anyExit, "requires a non-default data directory", lifecycle.ProfileInvalid, "Chrome opens no DevTools for its default profile", "give another directory with --profile, or a copy of that one"},
 	{anyExit, "snap install chromium", lifecycle.BrowserMissing, "the chromium found is only a stub for a snap", "install Google Chrome or a real chromium, or give --chrome PATH"},
 	{21, "another computer", lifecycle.ProfileForeignHost, "the profile is locked by a Chrome on another host", "stop that Chrome; if it is gone for good, delete SingletonLock in the profile"},
 	{21, "Permission denied", lifecycle.ProfileDenied, "Chrome may not write to its profile directory", "give the directory to this user, or choose another one with --profile"},
