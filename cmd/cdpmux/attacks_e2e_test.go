@@ -194,6 +194,7 @@ func TestAttacksByName(t *testing.T) {
 	for _, host := range []string{
 		"evil.example", "localhost.evil.example", "evil.localhost.example", "127.0.0.1.evil.example", "127.0.0.1.nip.io", "2130706433", "0x7f000001", "0177.0.0.1", "127.1",
 		"xn--lcalhost-0l0d", "loca\xe2\x84\x93host", "localhost@evil.example", "evil.example#localhost", "evil.example:80:localhost", "[::1].evil.example", "[evil.example]",
+		"0.0.0.0", "[::]", "[::ffff:7f00:1]", "[::ffff:127.0.0.1]", "[::ffff:0:0]",
 	} {
 		heads = append(heads, []string{"Host: " + host}, []string{"Host: " + host + ":" + port})
 	}
