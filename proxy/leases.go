@@ -120,7 +120,6 @@ func (s *Server) digestOf(id string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tenants[id]; t != nil {
-		t.last = time.Now()
 		return t.Digest
 	}
 	return nil
@@ -144,7 +143,7 @@ func (s *Server) mayEnter(a address) bool {
 	return !t.Closing && a.digest == string(t.Digest)
 }
 
-// seen notes that a client came or left.
+// seen notes that a client came, asked or left. The lock is held.
 func (s *Server) seen(id string) {
 	if t := s.tenants[id]; t != nil {
 		t.last = time.Now()

@@ -73,6 +73,21 @@ func TestLeasedClientNeedsItsCapability(t *testing.T) {
 	}
 }
 
+// Who guesses does not keep a lease from expiring; who has its capability does.
+func TestWrongCapabilityIsNoActivity(t *testing.T) {
+	s, path := leased(t, Tenant{}, nil)
+	for _, guess := range []string{"/t/" + strings.Repeat("A", 32) + "/client-a", s.keys().Path("a", nil)} {
+		status, _, _ := s.get(t, guess+"/json/list")
+		if _, _, last := s.ClientActivity("a"); status != http.StatusUnauthorized || !last.IsZero() {
+			t.Errorf("%s: HTTP %d, last activity %v", guess, status, last)
+		}
+	}
+	status, _, _ := s.get(t, path+"/json/list")
+	if _, _, last := s.ClientActivity("a"); status != http.StatusOK || last.IsZero() {
+		t.Errorf("with the capability: HTTP %d, last activity %v", status, last)
+	}
+}
+
 // While newcomers are turned away, who has a session goes on, over HTTP too.
 func TestLeaseGoesOnWhileDraining(t *testing.T) {
 	s, path := leased(t, Tenant{}, nil)

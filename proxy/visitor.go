@@ -80,7 +80,13 @@ func (s *Server) opens(keys access.Keys, capability, path string) (digest string
 		return "", false
 	}
 	of := s.digestOf(a.client)
-	return string(of), keys.Opens(capability, a.client, of)
+	if !keys.Opens(capability, a.client, of) {
+		return "", false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen(a.client)
+	return string(of), true
 }
 
 // clientPath is the path of a client in the addresses that a visitor is told.
