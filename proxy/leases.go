@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -259,7 +260,7 @@ func (e refusal) FailureKind() string       { return e.Kind }
 func (e refusal) Next() string              { return e.problem.Next }
 func (e refusal) Status() int               { return e.status }
 func (e refusal) Retryable() bool           { return e.problem.Retryable }
-func (e refusal) RetryAfter() time.Duration { return max(time.Second, e.after) }
+func (e refusal) RetryAfter() time.Duration { return cmp.Or(e.after, 5*time.Second) }
 
 // describe makes an error one that says of itself how to tell it.
 func describe(err error) error {

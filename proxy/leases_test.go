@@ -95,6 +95,10 @@ func TestLeaseGoesOnWhileDraining(t *testing.T) {
 	if got := s.visit(t, http.MethodPost, "/v1/drain", "{}", map[string]string{"Authorization": "Bearer " + s.cfg.AdminToken}); got.status != 200 {
 		t.Fatalf("drain: HTTP %d %s", got.status, got.body)
 	}
+	var told interface{ RetryAfter() time.Duration }
+	if err := s.Refused(); !errors.As(err, &told) || told.RetryAfter() != 5*time.Second {
+		t.Errorf("a caller who asks for a session hears %v, %+v", err, told)
+	}
 	for _, call := range []string{"/json/version", "/json/list", "/json/protocol"} {
 		if status, _, body := s.get(t, path+call); status != 200 {
 			t.Errorf("with the session, %s: HTTP %d %s", call, status, body)
