@@ -114,6 +114,9 @@ func Open(cfg Config) (*Registry, error) {
 		}
 		r.counts.Acquired++
 		rec.touched = cfg.Now()
+		if rec.state == ReleaseFailed {
+			rec.failed = rec.touched
+		}
 		if err := r.world.Reserve(rec.client, rec.digest, rec.state); err != nil {
 			r.log.Error().Err(err).Str("session", rec.id).Msg("a session of before got no place")
 		}
