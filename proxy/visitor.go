@@ -134,7 +134,7 @@ func SocketURL(u *url.URL) string {
 // unauthenticated is the one answer to who lacks the right credential.
 var unauthenticated = problem{
 	Text: "a credential is missing or wrong", Kind: "unauthenticated",
-	Next:   "send Authorization: Bearer with what stands in run/<store>.token of the state directory, or use the address that cdpmux url prints",
+	Next:   "send Authorization: Bearer with what stands in run/STORE.token of the state directory, or use the address that cdpmux url prints",
 	status: http.StatusUnauthorized,
 }
 
@@ -187,7 +187,7 @@ func (s *Server) admin(w http.ResponseWriter, r *http.Request) bool {
 	}
 	p := problem{
 		Text: "this shows what is everybody's: it needs the admin token", Kind: "admin_only",
-		Next:   "send Authorization: Bearer with what stands in run/<store>.admin of the state directory, or use cdpmux status",
+		Next:   "send Authorization: Bearer with what stands in run/STORE.admin of the state directory, or use cdpmux status",
 		status: http.StatusUnauthorized,
 	}
 	if level == access.Store && w.Header().Get(challenge) == "" { // a browser asks again after 401 alone
