@@ -122,3 +122,64 @@ func TestAttacksByAPage(t *testing.T) {
 	a.tried(tabs() != before, "tabs without a name: %d, and %d before", tabs(), before)
 	a.tried(victim.Ended() || text(t, page.Eval(`"here"`)) != "here", "the victim's tab is gone")
 }
+
+// An agent's own tab goes where its client sends it, and from there where its
+// page likes: to no path that is not its own client's.
+func TestAttacksByAnAgentsOwnTab(t *testing.T) {
+	t.Parallel()
+	f := fortify(t, serve(t, "--auth", "token"))
+	defer f.print()
+	own := f.path(t, "mallory")
+	mallory := proxytest.Dial(t, f.ws(own))
+	tab := mallory.NewPage("about:blank")
+	visit := func(path string) (status int, shown string) {
+		t.Helper()
+		var navigated struct{ ErrorText string }
+		if decode(t, tab.Call("Page.navigate", params{"url": f.http(path)}), &navigated); navigated.ErrorText != "" {
+			return 0, navigated.ErrorText
+		}
+		var got struct {
+			Status int
+			Text   string
+		}
+		decode(t, tab.Eval(`new Promise((done) => document.readyState == "complete" ? done() : addEventListener("load", done)).then(() =>
+			({status: performance.getEntriesByType("navigation")[0].responseStatus, text: document.documentElement.textContent}))`), &got)
+		return got.Status, got.Text
+	}
+	if status, shown := visit(own + "/json/list"); status != 200 || !strings.Contains(shown, tab.TargetID) {
+		t.Fatalf("its own list: %d %s", status, shown)
+	}
+	paths := servedPaths("victim", f.page.TargetID)
+	for _, path := range paths {
+		ways := []string{path}
+		if strings.HasPrefix(path, "/client-") {
+			ways = append(ways, strings.TrimSuffix(own, "/client-mallory")+path)
+		}
+		for _, way := range ways {
+			status, shown := visit(way)
+			f.tried(status/100 == 2 || strings.Contains(shown, f.page.TargetID), "navigation to %s: %d %s", way, status, shown)
+		}
+	}
+	visit(own + "/json/version") // whose page is of the proxy's own origin
+	quoted, err := json.Marshal(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fetched []struct {
+		Status int
+		What   string
+	}
+	// With credentials Chrome would ask its user for a password, and wait.
+	decode(t, tab.Eval(fmt.Sprintf(`Promise.all(%s.flatMap((path) => ["GET", "POST", "PUT", "DELETE"].map(async (method) =>
+		({what: method + " " + path, status: await fetch(path, {method, credentials: "omit"}).then((r) => r.status, () => 0)}))))`, quoted)), &fetched)
+	if len(fetched) != 4*len(paths) {
+		t.Fatalf("%d fetches of %d paths", len(fetched), len(paths))
+	}
+	for _, got := range fetched {
+		f.tried(got.Status/100 == 2, "its page fetches %s: %d", got.What, got.Status)
+	}
+	opened := text(t, tab.Eval(`Promise.any(["/client-victim", "/devtools/browser"].map((path) => new Promise((yes, no) => {
+		const w = new WebSocket(path); w.onopen = () => yes(path); w.onerror = no }))).catch(() => "")`))
+	f.tried(opened != "", "its page opens %s", opened)
+	f.holds(t)
+}
