@@ -20,14 +20,15 @@ type Attach struct{ endpoint *url.URL }
 // address, or ws://host:port/path, which is used as it is.
 func NewAttach(endpoint string) (*Attach, error) {
 	u, err := url.Parse(endpoint)
-	if err != nil {
-		return nil, err
-	}
-	if u.Scheme != "http" && u.Scheme != "ws" || u.Host == "" {
-		return nil, fmt.Errorf("--endpoint %s: give it as http://HOST:PORT or ws://HOST:PORT/PATH", endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "ws" || u.Host == "" {
+		return nil, errors.New("--endpoint: give it as http://HOST:PORT or ws://HOST:PORT/PATH") // what was given may have a token in it
 	}
 	return &Attach{u}, nil
 }
+
+// String is where the browser is, without the user, path and query, which may
+// be secret.
+func (a *Attach) String() string { return a.endpoint.Scheme + "://" + a.endpoint.Host }
 
 // Start returns the browser's address, always on the host and port that were
 // given, whatever the browser says of itself.

@@ -73,4 +73,9 @@ func TestAttachEndpointRefused(t *testing.T) {
 			t.Errorf("%q: no error", endpoint)
 		}
 	}
+	for _, endpoint := range []string{"wss://u:s3cr3t@h/x?token=s3cr3t", "http://u:s3cr3t@h:x/s3cr3t", "http://h/%zz?s3cr3t"} {
+		if _, err := NewAttach(endpoint); err == nil || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("%q: %v", endpoint, err)
+		}
+	}
 }

@@ -70,7 +70,7 @@ var kinds = map[string]struct {
 	next      string
 }{
 	AccountConflict:      {503, false, time.Minute, "stop the stores of the other account first; one account can be used on a machine at a time"},
-	AdminOnly:            {401, false, 0, "send Authorization: Bearer with what stands in run/<store>.admin of the state directory"},
+	AdminOnly:            {401, false, 0, "send Authorization: Bearer with what stands in run/STORE.admin of the state directory"},
 	BadRequest:           {400, false, 0, "correct the call"},
 	BreakerOpen:          {503, true, time.Minute, "look into the log for why the browser ends, then wait for the next trial"},
 	BrowserCapacity:      {503, true, 10 * time.Second, "stop a browser that is not needed, or allow more"},
@@ -101,7 +101,7 @@ var kinds = map[string]struct {
 	StateUnwritable:      {503, true, 10 * time.Second, "make room on the disk of the state directory, then try again"},
 	StoreLocked:          {423, false, time.Minute, "cdpmux enable --store NAME makes it usable again"},
 	TmpdirTooLong:        {503, false, time.Minute, "let /run/cdpmux or /tmp be writable"},
-	Unauthenticated:      {401, false, 0, "send Authorization: Bearer with what stands in run/<store>.token of the state directory"},
+	Unauthenticated:      {401, false, 0, "send Authorization: Bearer with what stands in run/STORE.token of the state directory"},
 	UnknownCall:          {404, false, 0, "call one of these: GET, POST /v1/sessions, GET /v1/sessions/{id}, POST /v1/sessions/{id}/close, POST /v1/sessions/{id}/heartbeat"},
 	UnknownSession:       {404, false, 0, "see cdpmux session list"},
 	UnknownStore:         {404, false, 0, "ask the proxy of that store: cdpmux stores list"},

@@ -93,7 +93,7 @@ func TestEveryDoorNeedsACredentialWhereOneIsRequired(t *testing.T) {
 		if i == 0 {
 			refused = body
 		}
-		if status != 401 || body != refused || !strings.Contains(body, `"failure_kind":"unauthenticated"`) {
+		if status != 401 || body != refused || !strings.Contains(body, `"failure_kind":"unauthenticated"`) || !strings.Contains(body, "run/STORE.token") {
 			t.Errorf("%s without a credential: %d %q", d.line, status, body)
 		}
 		line, _, _ := strings.Cut(d.line, "?")

@@ -204,7 +204,7 @@ func TestProtocolIsNotToBeHad(t *testing.T) {
 	}
 	up, _ := s.Server.browser(context.Background())
 	up.http, up.protocol.body = "http://127.0.0.1:1", ""
-	if status, _, body := s.get(t, "/json/protocol"); status != 502 || !strings.HasPrefix(body, "The browser does not serve /json/protocol: ") {
+	if status, _, body := s.get(t, "/json/protocol"); status != 502 || !strings.HasPrefix(body, "The browser does not serve /json/protocol: ") || strings.Contains(body, "127.0.0.1") {
 		t.Errorf("%d %q", status, body)
 	}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,7 +121,6 @@ func (s *Server) digestOf(id string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.tenants[id]; t != nil {
-		t.last = time.Now()
 		return t.Digest
 	}
 	return nil
@@ -144,7 +144,7 @@ func (s *Server) mayEnter(a address) bool {
 	return !t.Closing && a.digest == string(t.Digest)
 }
 
-// seen notes that a client came or left.
+// seen notes that a client came, asked or left. The lock is held.
 func (s *Server) seen(id string) {
 	if t := s.tenants[id]; t != nil {
 		t.last = time.Now()
@@ -260,7 +260,7 @@ func (e refusal) FailureKind() string       { return e.Kind }
 func (e refusal) Next() string              { return e.problem.Next }
 func (e refusal) Status() int               { return e.status }
 func (e refusal) Retryable() bool           { return e.problem.Retryable }
-func (e refusal) RetryAfter() time.Duration { return max(time.Second, e.after) }
+func (e refusal) RetryAfter() time.Duration { return cmp.Or(e.after, 5*time.Second) }
 
 // describe makes an error one that says of itself how to tell it.
 func describe(err error) error {

@@ -73,12 +73,31 @@ func TestLeasedClientNeedsItsCapability(t *testing.T) {
 	}
 }
 
+// Who guesses does not keep a lease from expiring; who has its capability does.
+func TestWrongCapabilityIsNoActivity(t *testing.T) {
+	s, path := leased(t, Tenant{}, nil)
+	for _, guess := range []string{"/t/" + strings.Repeat("A", 32) + "/client-a", s.keys().Path("a", nil)} {
+		status, _, _ := s.get(t, guess+"/json/list")
+		if _, _, last := s.ClientActivity("a"); status != http.StatusUnauthorized || !last.IsZero() {
+			t.Errorf("%s: HTTP %d, last activity %v", guess, status, last)
+		}
+	}
+	status, _, _ := s.get(t, path+"/json/list")
+	if _, _, last := s.ClientActivity("a"); status != http.StatusOK || last.IsZero() {
+		t.Errorf("with the capability: HTTP %d, last activity %v", status, last)
+	}
+}
+
 // While newcomers are turned away, who has a session goes on, over HTTP too.
 func TestLeaseGoesOnWhileDraining(t *testing.T) {
 	s, path := leased(t, Tenant{}, nil)
 	proxytest.Dial(t, s.ws("/client-b")).NewPage("about:blank") // the browser is up
 	if got := s.visit(t, http.MethodPost, "/v1/drain", "{}", map[string]string{"Authorization": "Bearer " + s.cfg.AdminToken}); got.status != 200 {
 		t.Fatalf("drain: HTTP %d %s", got.status, got.body)
+	}
+	var told interface{ RetryAfter() time.Duration }
+	if err := s.Refused(); !errors.As(err, &told) || told.RetryAfter() != 5*time.Second {
+		t.Errorf("a caller who asks for a session hears %v, %+v", err, told)
 	}
 	for _, call := range []string{"/json/version", "/json/list", "/json/protocol"} {
 		if status, _, body := s.get(t, path+call); status != 200 {

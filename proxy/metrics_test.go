@@ -233,7 +233,7 @@ func countLeases(s *testServer) {
 	s.cfg.AdminToken = "secret"
 	s.cfg.Leases = heldLeases{admin.LeaseStatus{
 		Sessions: admin.SessionCounts{Creating: 1, Ready: 2, Closing: 3, CleanupPending: 4, LateReleasePending: 5, Tombstones: 6, Capacity: 7},
-		Leases:   admin.LeaseCounts{Acquired: 10, Released: 2, ReleaseFailures: 9, Active: 8}, Launch: admin.LaunchCounts{OK: 11, Failed: 12}, Degraded: true,
+		Leases:   admin.LeaseCounts{Acquired: 10, Released: 2, ReleaseFailures: 9, Active: 8}, Launch: admin.LaunchCounts{OK: 11, Failed: 12}, Admission: admin.Admission{OK: true}, Degraded: true,
 	}}
 }
 
@@ -242,7 +242,7 @@ func TestLeaseMetrics(t *testing.T) {
 		`cdpmux_sessions{state="creating"}`: "1", `cdpmux_sessions{state="ready"}`: "2", `cdpmux_sessions{state="closing"}`: "3",
 		`cdpmux_sessions{state="cleanup_pending"}`: "4", `cdpmux_sessions{state="late_release_pending"}`: "5", `cdpmux_sessions{state="tombstone"}`: "6",
 		`cdpmux_session_capacity`: "7", `cdpmux_leases_active`: "8", `cdpmux_lease_release_failures_total`: "9", `cdpmux_leases_acquired_total`: "10",
-		`cdpmux_leases_released_total`: "2", `cdpmux_launches_total{outcome="ok"}`: "11", `cdpmux_launches_total{outcome="failed"}`: "12", `cdpmux_sessions_degraded`: "1",
+		`cdpmux_leases_released_total`: "2", `cdpmux_launches_total{outcome="ok"}`: "11", `cdpmux_launches_total{outcome="failed"}`: "12", `cdpmux_sessions_degraded`: "1", `cdpmux_admission_ok`: "1",
 	})
 }
 

@@ -73,7 +73,8 @@ func (s *Server) serveProtocol(w http.ResponseWriter, r *http.Request, a address
 	}
 	body, err := up.protocol.get(r.Context(), up.http)
 	if err != nil {
-		sendText(w, http.StatusBadGateway, "The browser does not serve /json/protocol: "+err.Error())
+		s.log.Warn().Err(err).Msg("/json/protocol of the browser")
+		sendText(w, http.StatusBadGateway, "The browser does not serve /json/protocol: the log of cdpmux says why")
 		return
 	}
 	send(w, http.StatusOK, jsonType, body)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -165,6 +166,22 @@ func TestFailedStartIsToldAndTriedAgain(t *testing.T) {
 	}
 	if n := s.starts.Load(); n != 2 {
 		t.Errorf("%d starts, want 2", n)
+	}
+}
+
+// Who is told that the browser is not reached is not told where it listens.
+func TestAddressOfTheBrowserIsNotTold(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	s := startServer(t, func(s *testServer) {
+		s.address = func(context.Context) (string, error) { return "ws://" + address + "/devtools/browser/u", nil }
+	})
+	if status, _, body := s.get(t, "/json/version"); status != 503 || strings.Contains(body, address) || !strings.Contains(body, "dial browser: connect: ") {
+		t.Errorf("HTTP %d %s", status, body)
 	}
 }
 

@@ -80,7 +80,13 @@ func (s *Server) opens(keys access.Keys, capability, path string) (digest string
 		return "", false
 	}
 	of := s.digestOf(a.client)
-	return string(of), keys.Opens(capability, a.client, of)
+	if !keys.Opens(capability, a.client, of) {
+		return "", false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen(a.client)
+	return string(of), true
 }
 
 // clientPath is the path of a client in the addresses that a visitor is told.
@@ -128,7 +134,7 @@ func SocketURL(u *url.URL) string {
 // unauthenticated is the one answer to who lacks the right credential.
 var unauthenticated = problem{
 	Text: "a credential is missing or wrong", Kind: "unauthenticated",
-	Next:   "send Authorization: Bearer with what stands in run/<store>.token of the state directory, or use the address that cdpmux url prints",
+	Next:   "send Authorization: Bearer with what stands in run/STORE.token of the state directory, or use the address that cdpmux url prints",
 	status: http.StatusUnauthorized,
 }
 
@@ -181,7 +187,7 @@ func (s *Server) admin(w http.ResponseWriter, r *http.Request) bool {
 	}
 	p := problem{
 		Text: "this shows what is everybody's: it needs the admin token", Kind: "admin_only",
-		Next:   "send Authorization: Bearer with what stands in run/<store>.admin of the state directory, or use cdpmux status",
+		Next:   "send Authorization: Bearer with what stands in run/STORE.admin of the state directory, or use cdpmux status",
 		status: http.StatusUnauthorized,
 	}
 	if level == access.Store && w.Header().Get(challenge) == "" { // a browser asks again after 401 alone

@@ -211,7 +211,7 @@ func displayFeatures(r *Router, c *conn, s *session, m *Message, env *Envelope) 
 			return
 		}
 	}
-	r.reply(s, env.ID, errorBody(codeServer, "features must not be empty: use Emulation.clearDisplayFeaturesOverride"))
+	r.deny(s, env, "policy", "features must not be empty: use Emulation.clearDisplayFeaturesOverride")
 }
 
 // browserClose does to the client what Chrome's end would: all its tabs and

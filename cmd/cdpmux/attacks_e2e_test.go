@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -42,12 +40,12 @@ func (a *tally) print() {
 }
 
 // fortress is a proxy that lets in only who has a credential, with a client in
-// it that others are after. Behind it is the fake browser.
+// it that others are after.
 type fortress struct {
 	*mux
 	*tally
-	fake   *proxytest.Browser
-	token  string // the store token
+	fake   *proxytest.Browser // behind it; nil: a real one
+	token  string             // the store token
 	victim *proxytest.Client
 	page   proxytest.Page // of the victim
 }
@@ -62,12 +60,15 @@ func newFortress(t *testing.T, flags ...string) *fortress {
 func newFortressOf(t *testing.T, binary string, flags ...string) *fortress {
 	t.Helper()
 	fake := proxytest.Start(t)
-	m := serveBinary(t, binary, tempHome(t), append([]string{"--browser", "attach", "--endpoint", fake.URL(), "--auth", "token", "--max-clients", "0"}, flags...)...)
-	token, err := os.ReadFile(filepath.Join(m.home, "run", "t.token"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fortress{mux: m, tally: &tally{t: t}, fake: fake, token: strings.TrimSpace(string(token))}
+	f := fortify(t, serveBinary(t, binary, tempHome(t), append([]string{"--browser", "attach", "--endpoint", fake.URL(), "--auth", "token", "--max-clients", "0"}, flags...)...))
+	f.fake = fake
+	return f
+}
+
+// fortify makes a fortress of a proxy that was started with --auth token.
+func fortify(t *testing.T, m *mux) *fortress {
+	t.Helper()
+	f := &fortress{mux: m, tally: &tally{t: t}, token: m.secret(t, "token")}
 	f.victim = proxytest.Dial(t, m.ws(f.path(t, "victim")))
 	f.page = f.victim.NewPage("about:blank")
 	return f
@@ -194,6 +195,7 @@ func TestAttacksByName(t *testing.T) {
 	for _, host := range []string{
 		"evil.example", "localhost.evil.example", "evil.localhost.example", "127.0.0.1.evil.example", "127.0.0.1.nip.io", "2130706433", "0x7f000001", "0177.0.0.1", "127.1",
 		"xn--lcalhost-0l0d", "loca\xe2\x84\x93host", "localhost@evil.example", "evil.example#localhost", "evil.example:80:localhost", "[::1].evil.example", "[evil.example]",
+		"0.0.0.0", "[::]", "[::ffff:7f00:1]", "[::ffff:127.0.0.1]", "[::ffff:0:0]",
 	} {
 		heads = append(heads, []string{"Host: " + host}, []string{"Host: " + host + ":" + port})
 	}

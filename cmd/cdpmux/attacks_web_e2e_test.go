@@ -77,10 +77,20 @@ func TestAttacksByAPage(t *testing.T) {
 	agent := m.dial(t, "agent")
 	agent.Timeout = 2 * time.Minute
 	attacker := agent.NewPage("about:blank")
-	for _, origin := range []string{site.URL, site.Other} {
-		attacker.Navigate(origin + "/plain")
+	_, port, _ := strings.Cut(m.addr, ":")
+	few := []string{"/json/list", "/client-victim/json/list", "/client-victim/json/close/" + page.TargetID, "/json/close/" + own.ID}
+	for _, way := range []struct {
+		origin, proxy string
+		paths         []string
+	}{
+		{site.URL, m.addr, paths},
+		{site.Other, m.addr, paths},
+		{site.URL, "0.0.0.0:" + port, few}, // these lead to 127.0.0.1, too, but Chrome says less of who asks
+		{site.URL, "[::ffff:127.0.0.1]:" + port, few},
+	} {
+		attacker.Navigate(way.origin + "/plain")
 		attacker.Call("Page.setDocumentContent", params{"frameId": attacker.TargetID, "html": "<body><iframe name=sink></iframe>"})
-		quoted, err := json.Marshal(paths)
+		quoted, err := json.Marshal(way.paths)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,21 +104,82 @@ func TestAttacksByAPage(t *testing.T) {
 			ExceptionDetails json.RawMessage
 		}
 		decode(t, attacker.Call("Runtime.evaluate", params{
-			"expression": fmt.Sprintf("(%s)(%q, %s)", webAttacks, m.addr, quoted), "awaitPromise": true, "returnByValue": true,
+			"expression": fmt.Sprintf("(%s)(%q, %s)", webAttacks, way.proxy, quoted), "awaitPromise": true, "returnByValue": true,
 		}), &answer)
 		if answer.ExceptionDetails != nil {
 			t.Fatalf("the attack itself failed: %s", answer.ExceptionDetails)
 		}
 		for _, got := range answer.Result.Value {
-			a.tried(got.OK, "a page of %s: %s", origin, got.What)
+			a.tried(got.OK, "a page of %s on %s: %s", way.origin, way.proxy, got.What)
 		}
 		for _, path := range []string{"/json/list", "/client-victim/json/list", "/json/close/" + own.ID} { // it goes there itself
-			attacker.Navigate(origin + "/plain")
-			attacker.Call("Runtime.evaluate", params{"expression": fmt.Sprintf("new Promise(() => { location = 'http://%s%s' })", m.addr, path)})
+			attacker.Navigate(way.origin + "/plain")
+			attacker.Call("Runtime.evaluate", params{"expression": fmt.Sprintf("new Promise(() => { location = 'http://%s%s' })", way.proxy, path)})
 			shown := text(t, attacker.Eval("document.documentElement.textContent"))
-			a.tried(strings.Contains(shown, own.ID) || strings.Contains(shown, page.TargetID), "navigation to %s shows %s", path, shown)
+			a.tried(strings.Contains(shown, own.ID) || strings.Contains(shown, page.TargetID), "navigation to %s%s shows %s", way.proxy, path, shown)
 		}
 	}
 	a.tried(tabs() != before, "tabs without a name: %d, and %d before", tabs(), before)
 	a.tried(victim.Ended() || text(t, page.Eval(`"here"`)) != "here", "the victim's tab is gone")
+}
+
+// An agent's own tab goes where its client sends it, and from there where its
+// page likes: to no path that is not its own client's.
+func TestAttacksByAnAgentsOwnTab(t *testing.T) {
+	t.Parallel()
+	f := fortify(t, serve(t, "--auth", "token"))
+	defer f.print()
+	own := f.path(t, "mallory")
+	mallory := proxytest.Dial(t, f.ws(own))
+	tab := mallory.NewPage("about:blank")
+	visit := func(path string) (status int, shown string) {
+		t.Helper()
+		var navigated struct{ ErrorText string }
+		if decode(t, tab.Call("Page.navigate", params{"url": f.http(path)}), &navigated); navigated.ErrorText != "" {
+			return 0, navigated.ErrorText
+		}
+		var got struct {
+			Status int
+			Text   string
+		}
+		decode(t, tab.Eval(`new Promise((done) => document.readyState == "complete" ? done() : addEventListener("load", done)).then(() =>
+			({status: performance.getEntriesByType("navigation")[0].responseStatus, text: document.documentElement.textContent}))`), &got)
+		return got.Status, got.Text
+	}
+	if status, shown := visit(own + "/json/list"); status != 200 || !strings.Contains(shown, tab.TargetID) {
+		t.Fatalf("its own list: %d %s", status, shown)
+	}
+	paths := servedPaths("victim", f.page.TargetID)
+	for _, path := range paths {
+		ways := []string{path}
+		if strings.HasPrefix(path, "/client-") {
+			ways = append(ways, strings.TrimSuffix(own, "/client-mallory")+path)
+		}
+		for _, way := range ways {
+			status, shown := visit(way)
+			f.tried(status/100 == 2 || strings.Contains(shown, f.page.TargetID), "navigation to %s: %d %s", way, status, shown)
+		}
+	}
+	visit(own + "/json/version") // whose page is of the proxy's own origin
+	quoted, err := json.Marshal(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fetched []struct {
+		Status int
+		What   string
+	}
+	// With credentials Chrome would ask its user for a password, and wait.
+	decode(t, tab.Eval(fmt.Sprintf(`Promise.all(%s.flatMap((path) => ["GET", "POST", "PUT", "DELETE"].map(async (method) =>
+		({what: method + " " + path, status: await fetch(path, {method, credentials: "omit"}).then((r) => r.status, () => 0)}))))`, quoted)), &fetched)
+	if len(fetched) != 4*len(paths) {
+		t.Fatalf("%d fetches of %d paths", len(fetched), len(paths))
+	}
+	for _, got := range fetched {
+		f.tried(got.Status/100 == 2, "its page fetches %s: %d", got.What, got.Status)
+	}
+	opened := text(t, tab.Eval(`Promise.any(["/client-victim", "/devtools/browser"].map((path) => new Promise((yes, no) => {
+		const w = new WebSocket(path); w.onopen = () => yes(path); w.onerror = no }))).catch(() => "")`))
+	f.tried(opened != "", "its page opens %s", opened)
+	f.holds(t)
 }

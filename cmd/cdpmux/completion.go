@@ -54,7 +54,7 @@ func complete(root *cobra.Command) {
 // filesOf and dirsOf are the flags that take a file or a directory.
 var (
 	filesOf = map[string]bool{
-		"chrome": true, "real": true, "token-file": true, "active-tasks": true, "ziniao-account": true,
+		"chrome": true, "real": true, "token-file": true, "close-token-file": true, "active-tasks": true, "ziniao-account": true,
 		"policy": true, "audit": true, "tls-cert": true, "tls-key": true,
 	}
 	dirsOf = map[string]bool{"home": true, "profile": true, "download-roots": true}

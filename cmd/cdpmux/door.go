@@ -112,6 +112,15 @@ func (d *doorOptions) publicURL() (*url.URL, error) {
 	return u, nil
 }
 
+// publicPath is what stands before our paths in --public-url: "/shop", or nothing.
+func (d *doorOptions) publicPath() string {
+	u, err := d.publicURL()
+	if u == nil || err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(u.EscapedPath(), "/")
+}
+
 // configure puts into c what the flags say for an address.
 func (d *doorOptions) configure(c *proxy.Config, listen string, log zerolog.Logger) (err error) {
 	c.Auth.Required = d.required(listen)

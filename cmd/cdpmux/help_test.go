@@ -160,6 +160,13 @@ func TestCompletion(t *testing.T) {
 	if got := completions(t, "serve", "--windows", ""); !slices.Equal(got, []string{"client", "tab", "shared", ":4"}) {
 		t.Errorf("words of --windows: %q", got)
 	}
+	for _, cmd := range shownCommands(t) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if value, _ := pflag.UnquoteUsage(f); value == "FILE" && !filesOf[f.Name] {
+				t.Errorf("%s --%s is not completed with files", cmd.CommandPath(), f.Name)
+			}
+		})
+	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		var stdout, stderr bytes.Buffer
 		if code := run([]string{"completion", shell}, &stdout, &stderr); code != exitOK || !strings.Contains(stdout.String(), "cdpmux") {

@@ -52,7 +52,7 @@ func (l *leases) open(o *serveOptions, home *lifecycle.Home, store *lifecycle.St
 		timeout += lateStart
 	}
 	l.registry, err = lease.Open(lease.Config{
-		Store: store.Slug, ID: store.ID, Journal: path, Capacity: int(o.maxClients), StartTimeout: timeout, Log: l.log,
+		Store: store.Slug, ID: store.ID, Journal: path, Prefix: o.door.publicPath(), Capacity: int(o.maxClients), StartTimeout: timeout, Log: l.log,
 		World: lease.World{
 			Refused: server.Refused,
 			Reserve: func(c lease.Client, digest []byte, s lease.State) error {

@@ -3,6 +3,8 @@ package main_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +43,31 @@ func TestSessionsContract(t *testing.T) {
 	})
 	if log := m.stderr.String(); strings.Contains(log, "close-") {
 		t.Errorf("the log shows a close token:\n%s", log)
+	}
+}
+
+// Who comes by another proxy is told where a session is to be found there.
+func TestSessionIsFoundBehindAPrefix(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-asked }))
+	t.Cleanup(silent.Close)
+	defer close(asked)
+	m := &mux{home: tempHome(t), addr: freeAddr(t)}
+	serveGuarded(t, m.home, "--listen", m.addr, "--endpoint", silent.URL, "--public-url", "https://cdp.example/shop/")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.http("/v1/sessions"), strings.NewReader(
+		`{"session_id":"session-0123456789","close_token":"`+strings.Repeat("c", 32)+`","client":{"name":"a"},"wait_s":0}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+m.secret(t, "token"))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if at := resp.Header.Get("Location"); resp.StatusCode != http.StatusAccepted || at != "/shop/v1/sessions/session-0123456789" {
+		t.Errorf("HTTP %d, Location %q", resp.StatusCode, at)
 	}
 }
 

@@ -88,7 +88,7 @@ func attached(ctx context.Context, endpoint string) Finding {
 	if _, err := a.Start(ctx); err != nil {
 		return failed("browser", err)
 	}
-	return ok("browser", "one answers at "+endpoint)
+	return ok("browser", "one answers at "+a.String())
 }
 
 // ziniaoState tells not reachable, no permission and ready apart.

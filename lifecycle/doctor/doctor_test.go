@@ -282,6 +282,10 @@ func TestAttach(t *testing.T) {
 		fmt.Fprint(w, `{"webSocketDebuggerUrl":"ws://x/devtools/browser/1"}`)
 	}))
 	want(t, attached(t.Context(), web.URL), OK, web.URL)
+	secret := strings.Replace(web.URL, "http://", "ws://u:s3cr3t@", 1) + "/devtools/browser/1?token=s3cr3t"
+	if f := attached(t.Context(), secret); f.Level != OK || strings.Contains(f.Text, "s3cr3t") {
+		t.Errorf("%+v", f)
+	}
 	web.Close()
 	want(t, attached(t.Context(), web.URL), Fail, "no browser at")
 	want(t, attached(t.Context(), ""), Fail, "")

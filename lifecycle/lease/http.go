@@ -96,7 +96,7 @@ func (r *Registry) serveCreate(w http.ResponseWriter, req *http.Request) {
 	s, replayed, err := r.Create(ctx, q)
 	switch {
 	case errors.Is(err, ErrPending):
-		w.Header().Set("Location", Path+"/"+q.ID)
+		w.Header().Set("Location", r.cfg.Prefix+Path+"/"+q.ID)
 		send(w, http.StatusAccepted, underWay{q.ID, Creating})
 	case err != nil:
 		sendError(w, err)

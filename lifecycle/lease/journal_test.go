@@ -55,7 +55,7 @@ func TestJournalOutlivesTheProxy(t *testing.T) {
 
 	w.set(func() { w.places = map[string]State{} })
 	next := k.reopen(w)
-	if c := next.Counts(); c.Sessions.Ready != 1 || c.Sessions.CleanupPending != 1 || c.Sessions.Tombstones != 2 || c.Leases.Active != 2 {
+	if c := next.Counts(); c.Sessions.Ready != 1 || c.Sessions.CleanupPending != 1 || c.Sessions.Tombstones != 2 || c.Leases.Active != 2 || c.Degraded {
 		t.Errorf("after the restart: %+v", c)
 	}
 	if w.places["client-1"] != Ready || w.places["client-3"] != ReleaseFailed || len(w.places) != 2 {

@@ -35,7 +35,7 @@ type record struct {
 	created  time.Time
 	touched  time.Time // last heartbeat or request
 	closedAt time.Time
-	failed   time.Time // the first failure of its release
+	failed   time.Time // the first failure of its release; of one of before, when it was read
 	tried    time.Time // the last
 
 	attempts  int // of its release, all of them

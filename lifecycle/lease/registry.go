@@ -35,6 +35,7 @@ type Config struct {
 	Store   string // what a request may name: the store's slug
 	ID      string // or its id
 	Journal string // path of the journal
+	Prefix  string // what stands before Path where callers come by another proxy: "/shop"
 
 	Capacity       int           // places that sessions share with all clients, as status shows it; 0: no limit
 	Bound          int           // leases and tombstones together; 10 000
@@ -113,6 +114,9 @@ func Open(cfg Config) (*Registry, error) {
 		}
 		r.counts.Acquired++
 		rec.touched = cfg.Now()
+		if rec.state == ReleaseFailed {
+			rec.failed = rec.touched
+		}
 		if err := r.world.Reserve(rec.client, rec.digest, rec.state); err != nil {
 			r.log.Error().Err(err).Str("session", rec.id).Msg("a session of before got no place")
 		}

@@ -26,7 +26,7 @@ type Refusal struct {
 // the address that it came to; the zero Addr is a Unix socket's.
 func (d Door) Refuse(h http.Header, host string, local netip.Addr) Refusal {
 	if !d.allows(host, local) {
-		if outside(local) {
+		if _, ok := literal(hostName(host)); ok || outside(local) {
 			return Refusal{http.StatusInternalServerError, "Host header is not the address that this request came to. Use the command line flag --allow-host=NAME to allow a name."}
 		}
 		return Refusal{http.StatusInternalServerError, "Host header is specified and is not an IP address or localhost."}
@@ -60,7 +60,7 @@ func (d Door) allows(host string, local netip.Addr) bool {
 	name := hostName(host)
 	if addr, ok := literal(name); ok {
 		// Behind port forwarding, as of a container, it is not the address of this end.
-		return !outside(local) || addr == local || slices.ContainsFunc(d.Hosts, func(h string) bool { return names(h, addr) })
+		return !outside(local) && !misleads(addr) || addr == local || slices.ContainsFunc(d.Hosts, func(h string) bool { return names(h, addr) })
 	}
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if slices.ContainsFunc(d.Hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
@@ -69,10 +69,15 @@ func (d Door) allows(host string, local netip.Addr) bool {
 	return !outside(local) && (host == "" || name == "localhost" || strings.HasSuffix(name, ".localhost"))
 }
 
+// misleads reports whether an address leads to loopback but is not taken for it
+// by browsers: to 0.0.0.0 and [::ffff:127.0.0.1] a page's request goes without
+// Sec-Fetch-Site, and that of an image without Origin, too.
+func misleads(addr netip.Addr) bool { return addr.IsUnspecified() || addr.Is4In6() }
+
 // names reports whether a listed name is an IP address, with brackets or without.
 func names(listed string, addr netip.Addr) bool {
 	a, err := netip.ParseAddr(strings.Trim(listed, "[]"))
-	return err == nil && a.Unmap() == addr
+	return err == nil && a == addr
 }
 
 // literal reads an IP address as a URL has it: IPv6 in brackets, IPv4 without.
@@ -81,7 +86,7 @@ func literal(name string) (netip.Addr, bool) {
 	if bracketed {
 		v6, bracketed = strings.CutSuffix(v6, "]")
 		addr, err := netip.ParseAddr(v6)
-		return addr.Unmap().WithZone(""), err == nil && bracketed
+		return addr.WithZone(""), err == nil && bracketed
 	}
 	addr, err := netip.ParseAddr(name)
 	return addr, err == nil && addr.Is4()

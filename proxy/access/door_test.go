@@ -19,7 +19,6 @@ func TestHostsFromOutside(t *testing.T) {
 		{"192.0.2.7", "CDP.example.com.:443", true},
 		{"2001:db8::7", "[2001:db8::7]:9400", true},
 		{"2001:db8::7", "[2001:DB8:0::7]", true},
-		{"192.0.2.7", "[::ffff:192.0.2.7]", true},
 		{"192.0.2.7", "198.51.100.9:9400", true},
 		{"192.0.2.7", "[2001:db8::9]:443", true},
 		{"192.0.2.7", "[2001:db8::a]", true},
@@ -31,8 +30,15 @@ func TestHostsFromOutside(t *testing.T) {
 		{"192.0.2.7", "evil.example", false},
 		{"192.0.2.7", "192.0.2.7.nip.io", false},
 		{"192.0.2.7", "cdp.example.com.evil", false},
+		{"192.0.2.7", "[::ffff:192.0.2.7]", false},
+		{"192.0.2.7", "[::ffff:198.51.100.9]", false},
 		{"2001:db8::7", "2001:db8::7", false},
 		{"127.0.0.1", "192.0.2.7", true}, // an address is no name
+		{"127.0.0.1", "198.51.100.9:9400", true},
+		{"127.0.0.1", "[::1]:9400", true},
+		{"127.0.0.1", "[::ffff:127.0.0.1]:9400", false},
+		{"127.0.0.1", "0.0.0.0:9400", false},
+		{"::1", "[::]:9400", false},
 		{"127.0.0.1", "localhost", true},
 		{"127.0.0.1", "cdp.example.com", true},
 		{"127.0.0.1", "evil.example", false},
@@ -42,7 +48,7 @@ func TestHostsFromOutside(t *testing.T) {
 			t.Errorf("Host %q to %s: %d %s", tc.host, tc.local, r.Status, r.Text)
 		}
 	}
-	for host, allowed := range map[string]bool{"": true, "localhost": true, "127.0.0.1": true, "cdp.example.com": true, "evil.example": false} {
+	for host, allowed := range map[string]bool{"": true, "localhost": true, "127.0.0.1": true, "cdp.example.com": true, "evil.example": false, "0.0.0.0": false} {
 		if r := d.Refuse(nil, host, IP(&net.UnixAddr{Name: "/s"})); (r.Status == 0) != allowed {
 			t.Errorf("Host %q to a Unix socket: %d", host, r.Status)
 		}

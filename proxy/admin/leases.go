@@ -54,6 +54,7 @@ var (
 	descLeasesReleased  = desc("leases_released_total", "Client ids that sessions gave back.")
 	descReleaseFailures = desc("lease_release_failures_total", "Releases that failed, and hold their place until one works.")
 	descLaunches        = desc("launches_total", "Launches of the browser by this proxy, by what came of them.", "outcome")
+	descAdmission       = desc("admission_ok", "1 while a session that was asked for would get a browser.")
 )
 
 // collect tells the counts of sessions, as /status has them.
@@ -72,4 +73,5 @@ func (l *LeaseStatus) collect(gauge func(d *prometheus.Desc, value int, labels .
 	total(descReleaseFailures, l.Leases.ReleaseFailures)
 	total(descLaunches, l.Launch.OK, "ok")
 	total(descLaunches, l.Launch.Failed, "failed")
+	gauge(descAdmission, one(l.Admission.OK))
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -28,7 +29,7 @@ const (
 func Dial(ctx context.Context, address string, lim Limits) (l *Link, base string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, "", fmt.Errorf("dial browser: %w", err)
+		return nil, "", fmt.Errorf("dial browser: %w", why(err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -39,7 +40,7 @@ func Dial(ctx context.Context, address string, lim Limits) (l *Link, base string
 	}
 	socket, err := new(net.Dialer).DialContext(ctx, network, place)
 	if err != nil {
-		return nil, "", fmt.Errorf("dial browser: %w", err)
+		return nil, "", fmt.Errorf("dial browser: %w", why(err))
 	}
 	conn := &corkConn{Conn: socket}
 	frames := &frameConn{Conn: conn}
@@ -64,13 +65,27 @@ func Dial(ctx context.Context, address string, lim Limits) (l *Link, base string
 		if resp != nil {
 			return nil, "", fmt.Errorf("dial browser: HTTP %s", resp.Status)
 		}
-		return nil, "", fmt.Errorf("dial browser: %w", err)
+		return nil, "", fmt.Errorf("dial browser: %w", why(err))
 	}
 	ws.SetReadLimit(readLimit)
 	frames.on = u.Scheme == "ws" // Chrome says nothing before it is asked
 	l = &Link{ws: ws, frames: frames, conn: conn, limits: lim, trusted: math.MaxInt}
 	l.begin()
 	return l, endpoint.String(), nil
+}
+
+// why is an error without the address in it: clients hear of it, and could go
+// past us to the browser.
+func why(err error) error {
+	var dialed *net.OpError
+	var parsed *url.Error
+	switch {
+	case errors.As(err, &dialed):
+		return dialed.Err
+	case errors.As(err, &parsed):
+		return parsed.Err
+	}
+	return err
 }
 
 func hostPort(u *url.URL) string {
