@@ -46,11 +46,20 @@ var libraries = []library{
 	{"browser-use", []string{"python", "scenario.py"}, "http://%s/client-browser-use"},
 }
 
+// unhurried are flags that Playwright and Puppeteer give to a Chrome that they
+// start. Without them a tab that another one hides may take seconds for its
+// picture, or never give one, whoever drives it.
+var unhurried = []string{
+	"--chrome-arg=--disable-backgrounding-occluded-windows",
+	"--chrome-arg=--disable-renderer-backgrounding",
+	"--chrome-arg=--disable-background-timer-throttling",
+}
+
 // Each client library does, step by step, the same on a Chromium of its own
 // (recorded in testdata/clients/golden), through the proxy alone, and through
 // the proxy beside noisy neighbours, of whom it hears nothing, nor they of it.
 func TestClientLibraries(t *testing.T) {
-	m := serve(t)
+	m := serve(t, unhurried...)
 	site := proxytest.StartSite(t)
 	var table strings.Builder
 	columns := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)

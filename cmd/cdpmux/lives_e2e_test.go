@@ -91,7 +91,7 @@ func TestStoresStartTogether(t *testing.T) {
 // Each client library finds a stopped browser as it finds one that runs.
 func TestLibrariesWakeTheBrowser(t *testing.T) {
 	t.Parallel()
-	m := serve(t)
+	m := serve(t, unhurried...)
 	site := proxytest.StartSite(t)
 	for _, each := range libraries[:min(len(libraries), scaled(t, len(libraries)))] {
 		if status, answer, _ := m.control(t, "POST", "/v1/browser/stop", params{"force": true}); status != 200 {

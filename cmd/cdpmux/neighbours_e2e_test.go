@@ -35,7 +35,7 @@ const neighbourMark = "neighbour-"
 
 // startNeighbours starts four, who go on until stop: one that holds its popups
 // paused, one that watches and attaches to whatever it can see, one that opens
-// and closes tabs without pause, and a Playwright.
+// and closes tabs at full count nearly without pause, and a Playwright.
 func startNeighbours(t *testing.T, m *mux) *neighbours {
 	t.Helper()
 	n := &neighbours{site: proxytest.StartSite(t), done: make(chan struct{})}
@@ -45,7 +45,7 @@ func startNeighbours(t *testing.T, m *mux) *neighbours {
 
 	n.start(t, m, "holder", time.Second, n.holder)
 	n.start(t, m, "watcher", 500*time.Millisecond, n.watcher)
-	n.start(t, m, "churner", 0, n.churner)
+	n.start(t, m, "churner", time.Second/time.Duration(scaled(t, 60)), n.churner)
 	n.startPlaywright(t, m)
 	t.Cleanup(n.end)
 	return n
