@@ -176,7 +176,8 @@ func TestSignals(t *testing.T) {
 			t.Parallel()
 			p := newPost(t, nil)
 			name := map[syscall.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}[sig]
-			p.env = append(p.env, `STUB_DO=exec perl -e '$|=1; $SIG{`+name+`} = sub { print "got `+name+`\n"; exit 9 }; print "up\n"; sleep 30'`)
+			p.env = append(p.env, `STUB_DO=exec perl -MPOSIX -e '$|=1; $SIG{`+name+`} = sub { print "got `+name+`\n"; exit 9 };`+
+				` sigprocmask SIG_BLOCK, POSIX::SigSet->new(SIG`+name+`); print "up\n"; alarm 30; sigsuspend(POSIX::SigSet->new)'`)
 			cmd := p.command(t)
 			var stdout bytes.Buffer
 			out, err := cmd.StdoutPipe()
