@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -174,6 +175,9 @@ func TestSignals(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
+			if signal.Ignored(sig) { // under nohup, and then the script would ignore it, too
+				signal.Notify(make(chan os.Signal, 1), sig)
+			}
 			p := newPost(t, nil)
 			name := map[syscall.Signal]string{syscall.SIGINT: "INT", syscall.SIGTERM: "TERM", syscall.SIGHUP: "HUP"}[sig]
 			p.env = append(p.env, `STUB_DO=exec perl -MPOSIX -e '$|=1; $SIG{`+name+`} = sub { print "got `+name+`\n"; exit 9 };`+
