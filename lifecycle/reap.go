@@ -176,7 +176,7 @@ func (r Reaper) folders(done *Reaped, judge func(daemon) reapVerdict) error {
 	if err != nil {
 		return err
 	}
-	session, old := r.sessions(), map[string]bool{}
+	session, old := r.sessions(), map[string]time.Time{}
 	for _, e := range entries {
 		part, ours := session(e.Name())
 		fi, err := e.Info() // of a link, not of where it leads
@@ -184,7 +184,7 @@ func (r Reaper) folders(done *Reaped, judge func(daemon) reapVerdict) error {
 			continue
 		}
 		if judge(daemon{part, true, time.Since(fi.ModTime())}) == endDaemon {
-			old[e.Name()] = true
+			old[e.Name()] = fi.ModTime()
 		}
 	}
 	if len(old) == 0 {
@@ -203,15 +203,21 @@ func (r Reaper) folders(done *Reaped, judge func(daemon) reapVerdict) error {
 	}); err != nil {
 		return err
 	}
+	var left []error
 	for _, name := range slices.Sorted(maps.Keys(old)) {
-		if err := os.RemoveAll(filepath.Join(r.Tmp, name)); err != nil {
-			return err
+		path := filepath.Join(r.Tmp, name)
+		if fi, err := os.Lstat(path); err != nil || !fi.ModTime().Equal(old[name]) {
+			continue // a call has begun
+		}
+		if err := os.RemoveAll(path); err != nil {
+			left = append(left, err)
+			continue
 		}
 		if !slices.Contains(done.Ended, name) && !slices.Contains(done.Cleaned, name) {
 			done.Cleaned = append(done.Cleaned, name)
 		}
 	}
-	return nil
+	return errors.Join(left...)
 }
 
 // look finds the daemon of a session by its pid file. The zero ID: there is

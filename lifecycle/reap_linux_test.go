@@ -158,6 +158,7 @@ func TestReaperRemovesFolders(t *testing.T) {
 
 	// A task that is over needs its folders no more, its daemon's too.
 	last := fakeDaemon(t, dir, "shop-4f2b3c4d", `exec perl -e sleep -- "$0" "$1"`) // without children that would outlive it
+	eventually(t, "exec, in whose course a process has no arguments", func() bool { return proc.HasEntry(proc.Cmdline(last.PID), "perl") })
 	if got, err := r.EndTask(t.Context(), "4f2b3c4d-5e6f"); err != nil || len(got.Ended) != 1 || len(got.Cleaned) > 0 || last.Alive() {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -123,7 +123,7 @@ func (r *reapedStore) print(w io.Writer) {
 		fmt.Fprintf(w, "%s: daemon ended\n", name)
 	}
 	for _, name := range r.Cleaned {
-		fmt.Fprintf(w, "%s: files of a daemon that was gone removed\n", name)
+		fmt.Fprintf(w, "%s: files of a session that is gone removed\n", name)
 	}
 	if r.Tabs > 0 {
 		fmt.Fprintf(w, "%s: %d tabs closed\n", r.Store, r.Tabs)
@@ -162,9 +162,17 @@ func (r *reapedStore) endTask(ctx context.Context, home *lifecycle.Home, store *
 	if err != nil {
 		return err
 	}
-	if r.Reaped, err = reaper.EndTask(ctx, task); err != nil {
-		return err
+	var left error
+	r.Reaped, left = reaper.EndTask(ctx, task)
+	err = r.closeClients(ctx, home, store, task)
+	if left != nil && errors.As(err, new(notServed)) { // which alone is no fault
+		return left
 	}
+	return errors.Join(left, err)
+}
+
+// closeClients closes the clients of a task and of its workers.
+func (r *reapedStore) closeClients(ctx context.Context, home *lifecycle.Home, store *lifecycle.Store, task string) error {
 	served, err := openAdmin(home, store.Slug)
 	if err != nil {
 		return err
