@@ -321,11 +321,11 @@ func TestAttacksByTheBrowser(t *testing.T) {
 	} {
 		before := reached.Load()
 		liar := httptest.NewServer(answer)
+		t.Cleanup(liar.Close) // serve may end the test
 		m := serve(t, "--browser", "attach", "--endpoint", liar.URL)
 		status, _ := request(t, http.MethodGet, m.http("/json/version"))
 		a.tried(reached.Load() != before || status == 200, "the proxy went where the browser sent it (%d)", status)
 		m.stop(t)
-		liar.Close()
 	}
 }
 
