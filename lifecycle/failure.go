@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Failure is why something could not be had, a browser mostly, in a form that programs (Kind)
-// and people (Text, Next) can act on.
+// Failure is why something could not be had, a browser mostly, in a form that
+// programs (Kind) and people (Text, Next) can act on.
 type Failure struct {
 	Kind  string        `json:"kind"`
 	Text  string        `json:"text"`

@@ -116,8 +116,7 @@ func (s *Server) stop(why string) *stopping {
 }
 
 // runStop carries the end of the browser out, after that of a start that was
-// under way. Who connects meanwhile waits for
-// the next one.
+// under way. Who connects meanwhile waits for the next one.
 func (s *Server) runStop(st *stopping, starting *start) {
 	defer s.wg.Done()
 	if starting != nil {
